@@ -20,7 +20,7 @@ Options of hardening:
   --part NAME    only this part, repeatable: ${partNames}
   --inputs N     inputs of each part (its full count)
   --seconds N    most seconds of each part (3600)
-  --store NAME   store of the part isolation: ${partStores.join(', ')} (RAM and SQLite); starts servers of its own
+  --store NAME   store of the part isolation: ${partStores.join(', ')} (the first three in turns); starts servers of its own
   --seed N       seed (a new one)
   --workers N    processes (the number of processors)
   --json         print the result as JSON

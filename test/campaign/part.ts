@@ -15,14 +15,14 @@ export type Replayer = AsyncDisposable & { replay(input: Json): Promise<readonly
 /** Figures of a run by name. */
 export type Figures = Readonly<Record<string, number>>
 
-export const partStores = ['ram', 'sqlite', 'postgres', 'redis'] as const
+export const partStores = ['ram', 'sqlite', 'encrypted', 'postgres', 'redis'] as const
 export type PartStore = (typeof partStores)[number]
 
 export type RunOptions = {
   readonly seed: number
   /** Number of inputs to try. */
   readonly inputs: number
-  /** Store of the parts that can use several; default: RAM and SQLite. */
+  /** Store of the parts that can use several; default: RAM, SQLite and encrypted SQLite. */
   readonly store?: PartStore | undefined
   /** True when the run must stop although inputs are left. */
   readonly isOver: () => boolean

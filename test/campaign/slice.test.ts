@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { FileService } from '../../src/files/files.ts'
 import { Memory } from '../../src/memory.ts'
 import { routes } from '../../src/server/openapi/routes.ts'
+import { Upkeep } from '../../src/upkeep/upkeep.ts'
 import { seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { getPostgres } from '../support/postgres.ts'
@@ -13,7 +15,8 @@ import { fuzzedRoutes, fuzzedTools } from './fuzz/httpRequests.ts'
 import { runIsolation } from './isolation/isolation.ts'
 import { isolatedMethods } from './isolation/operations.ts'
 import { createStoreServers } from './isolation/storeServers.ts'
-import { memoryMethods } from './isolation/world.ts'
+import { leftOutRoutes } from './isolation/tenantRequests.ts'
+import { fileMethods, memoryMethods, upkeepMethods } from './isolation/world.ts'
 import { Counter, type Finding } from './part.ts'
 import { parts } from './parts.ts'
 import { shrink } from './shrink.ts'
@@ -24,6 +27,24 @@ const sharedMethods: ReadonlySet<string> = new Set([
   // The methods of a table are operations of their own: putRow, getRow, deleteRow and listRows.
   'table',
 ])
+
+/** Methods of upkeep that the engine and its host call: they return nothing of one tenant. */
+const sharedUpkeepMethods: ReadonlySet<string> = new Set([
+  ...['constructor', 'notify', 'storeReminders', 'invalidate', 'whenReady', 'tick', 'whenIdle', 'health', 'stop'],
+  ...['rederive', 'learn', 'head'],
+])
+
+/** Methods of the file service for its host, its own, and `addInBackground`, which routes and messages with files call. */
+const sharedFileMethods: ReadonlySet<string> = new Set([
+  ...['constructor', 'addInBackground', 'sweep', 'waitUntilIdle', 'close'],
+  ...['startUpload', 'validate', 'enqueue', 'findRecord', 'readMessages', 'createId'],
+])
+
+/** Returns the methods of a class that are neither compared nor listed as shared. */
+const findLeftOut = (prototype: object, compared: Iterable<string>, shared: ReadonlySet<string>): readonly string[] => {
+  const known = new Set([...compared, ...shared])
+  return Object.getOwnPropertyNames(prototype).filter((name) => !known.has(name))
+}
 
 const serverProbes = 30
 
@@ -65,9 +86,15 @@ describe('a slice of the hardening campaign', () => {
     expect([...fuzzedRoutes].sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
     expect(fuzzedTools.length).toBeGreaterThan(25)
     expect(fuzzedCommands).toContain('sessions list')
-    expect([...isolatedMethods].sort()).toEqual(Object.keys(memoryMethods).sort())
-    const methods = Object.getOwnPropertyNames(Memory.prototype)
-    expect(methods.filter((name) => !(name in memoryMethods) && !sharedMethods.has(name))).toEqual([])
+  })
+
+  it('isolation › compares every operation of a tenant, and says why routes are left out', () => {
+    const names = [...Object.keys(memoryMethods), ...Object.keys(fileMethods).map((name) => `files.${name}`)]
+    expect([...isolatedMethods].sort()).toEqual(names.sort())
+    expect(findLeftOut(Memory.prototype, Object.keys(memoryMethods), sharedMethods)).toEqual([])
+    expect(findLeftOut(Upkeep.prototype, Object.values(upkeepMethods), sharedUpkeepMethods)).toEqual([])
+    expect(findLeftOut(FileService.prototype, Object.keys(fileMethods), sharedFileMethods)).toEqual([])
+    expect(Object.keys(leftOutRoutes).filter((route) => !fuzzedRoutes.includes(route))).toEqual([])
   })
 })
 

@@ -1,6 +1,7 @@
 import type { Journal, Position } from './journal.ts'
+import { findOtherViolations } from './otherViolations.ts'
 import { type OpenStore, openStoreFile, runOperation } from './runOperation.ts'
-import { findDamage, readStoredSessions } from './storedSessions.ts'
+import { findDamage, readStoredRows, readStoredSessions } from './storedSessions.ts'
 import { findViolations } from './violations.ts'
 
 /** Opens a file after a fault and returns everything that is wrong with it, also after resuming the work if `resumes`. */
@@ -9,7 +10,7 @@ export async function checkStore(file: string, journal: Journal, resumes = true)
   try {
     const opened = await openStoreFile(file, (warning) => violations.push(warning))
     try {
-      violations.push(...findViolations(journal, await readStoredSessions(opened)), ...findDamage(file))
+      violations.push(...(await compare(opened, journal)), ...findDamage(file))
       if (resumes) violations.push(...(await resumeAndCheck(opened, journal)))
     } finally {
       await opened.memory.close()
@@ -26,5 +27,10 @@ async function resumeAndCheck(opened: OpenStore, journal: Journal): Promise<read
   for (const operation of journal.requested)
     if (!acknowledged.has(operation.id)) acknowledged.set(operation.id, [await runOperation(opened, operation)])
   const resumed: Journal = { ...journal, acknowledged }
-  return findViolations(resumed, await readStoredSessions(opened)).map((violation) => `after resuming, ${violation}`)
+  return (await compare(opened, resumed)).map((violation) => `after resuming, ${violation}`)
+}
+
+async function compare(opened: OpenStore, journal: Journal): Promise<readonly string[]> {
+  const sessions = await readStoredSessions(opened)
+  return [...findViolations(journal, sessions), ...findOtherViolations(journal, sessions, await readStoredRows(opened))]
 }

@@ -12,7 +12,14 @@ import { encryptedStore } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import type { Position } from './journal.ts'
-import { messageText, type Operation } from './operations.ts'
+import {
+  importedMessages,
+  importedScope,
+  importedSuffix,
+  messageText,
+  type Operation,
+  replacementText,
+} from './operations.ts'
 
 /** A memory and its store, for operations that the memory does not offer. */
 export type OpenStore = { readonly memory: Memory; readonly store: Store & SearchIndex }
@@ -42,6 +49,11 @@ export async function runOperation({ memory, store }: OpenStore, operation: Oper
   if (operation.kind === 'eraseSession') await memory.forget({ key: session })
   else if (operation.kind === 'eraseMessage') await memory.forget({ key: session, messageId: operation.message })
   else if (operation.kind === 'increment') await increment(store, operation)
+  else if (operation.kind === 'replace')
+    await memory.replace(session, operation.message, { role: 'assistant', content: replacementText(operation) })
+  else if (operation.kind === 'putRow')
+    await memory.table(scopeOfRows).put(['rows'], operation.row, { text: messageText(id, 0) })
+  else if (operation.kind === 'import') await importBundle(memory, session)
   else {
     const texts = Array.from({ length: operation.messages }, (_, index) => messageText(id, index))
     const stored = operation.withFact
@@ -54,6 +66,30 @@ export async function runOperation({ memory, store }: OpenStore, operation: Oper
     return stored.map(({ sequence, offset, weight }) => ({ sequence, offset, weight }))
   }
   return []
+}
+
+/** Scope of the rows. */
+export const scopeOfRows = 'fault'
+
+/** Imports the same bundle every time. */
+async function importBundle(memory: Memory, session: string): Promise<void> {
+  const source = await openMemory({ tokenizer: chars4, upkeep: false, clock: () => 1_772_000_000_000 })
+  for (const key of [session, `${session}${importedSuffix}`]) {
+    const texts = Array.from({ length: importedMessages }, (_, index) =>
+      messageText(key.split(':')[1] as string, index),
+    )
+    await source.append(
+      key,
+      texts.map((content) => ({ role: 'user', content })),
+    )
+  }
+  const chunks: Uint8Array[] = []
+  for await (const chunk of source.export({ scope: importedScope })) chunks.push(chunk)
+  await source.close()
+  const open = async function* () {
+    yield* chunks
+  }
+  await memory.import(open)
 }
 
 async function appendWithFact(

@@ -8,13 +8,14 @@ export async function createStoreFile(file: string): Promise<void> {
   await (await openStoreFile(file)).memory.close()
 }
 
-/** Short scenario with all kinds of operations: three callers, shared and own sessions, batches, facts, erasures. */
+/** Short scenario with all kinds of operations: three callers, shared and own sessions, batches, facts, erasures, replacements, rows, imports. */
 export const standardScenario = (file: string, seed: number): Scenario => ({
   file,
   seed,
   callers: ['ann', 'bob', 'cy'],
   steps: 14,
   withErasure: true,
+  withOthers: true,
   maxAttempts: 1,
   repeatsOperations: false,
 })

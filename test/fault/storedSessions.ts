@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { Message } from '../../src/domain/entry.ts'
+import type { Json, Message } from '../../src/domain/entry.ts'
 import { formatKey } from '../../src/domain/key.ts'
 import type { SessionHead } from '../../src/domain/session.ts'
-import type { OpenStore } from './runOperation.ts'
+import { type OpenStore, scopeOfRows } from './runOperation.ts'
 
 export type StoredSession = { readonly head: SessionHead; readonly messages: readonly Message[] }
 
@@ -17,6 +17,13 @@ export async function readStoredSessions({ store }: OpenStore): Promise<Readonly
     })
   }
   return sessions
+}
+
+/** Reads the values of all rows of the table, by name; a row that is stored twice has two. */
+export async function readStoredRows({ memory }: OpenStore): Promise<ReadonlyMap<string, readonly Json[]>> {
+  const rows = await memory.table(scopeOfRows).list([], { limit: Number.MAX_SAFE_INTEGER })
+  const byName = Map.groupBy(rows, ({ key }) => key)
+  return new Map([...byName].map(([name, same]) => [name, same.map(({ value }) => value as Json)]))
 }
 
 /** Returns the results of SQLite's own integrity checks. */

@@ -1,7 +1,15 @@
 import type { DerivedEntry, Fact, Message } from '../../src/domain/entry.ts'
 import { countExisting } from '../../src/domain/session.ts'
 import type { Journal, Position } from './journal.ts'
-import { counterSession, messageText, type Operation, parseMessageText } from './operations.ts'
+import {
+  counterSession,
+  importedScope,
+  messageText,
+  type Operation,
+  parseMessageText,
+  rowSession,
+} from './operations.ts'
+import { undoReplacements } from './otherViolations.ts'
 import type { StoredSession } from './storedSessions.ts'
 
 type Append = Extract<Operation, { kind: 'append' }>
@@ -14,18 +22,22 @@ type MessagesByOperation = ReadonlyMap<string, ReadonlyMap<number, Message>>
  */
 export function findViolations(journal: Journal, stored: ReadonlyMap<string, StoredSession>): readonly string[] {
   const sessions = new Set([...journal.requested.map(({ session }) => session), ...stored.keys()])
-  return [...sessions].flatMap((session) => {
+  return [...sessions].filter(hasAppends).flatMap((session) => {
     const requested = journal.requested.filter((operation) => operation.session === session)
     const check = session === counterSession ? checkCounter : checkSession
     return check(journal, requested, stored.get(session)).map((violation) => `${session}: ${violation}`)
   })
 }
 
+/** False for rows and imported sessions, which `findOtherViolations` checks. */
+const hasAppends = (session: string): boolean => session !== rowSession && !session.startsWith(`${importedScope}:`)
+
 function checkSession(
   journal: Journal,
   requested: readonly Operation[],
-  stored: StoredSession | undefined,
+  storedNow: StoredSession | undefined,
 ): readonly string[] {
+  const stored = storedNow && { ...storedNow, messages: undoReplacements(storedNow.messages, requested) }
   const isAcknowledged = ({ id }: Operation): boolean => journal.acknowledged.has(id)
   // A session is erased only by the caller that fills it, so nothing else is in progress then.
   const isErasure = (operation: Operation): boolean => operation.kind === 'eraseSession' && isAcknowledged(operation)

@@ -41,9 +41,11 @@ async function runWithRetries(operation: Operation): Promise<readonly Position[]
 async function runCaller(caller: string): Promise<void> {
   const stored = new Map<string, readonly Position[]>()
   const resolve = (planned: PlannedOperation): Operation => {
-    if (planned.kind !== 'eraseMessage') return planned
-    const { target, ...rest } = planned
-    return { ...rest, message: `m${stored.get(target)?.at(-1)?.sequence}` }
+    if (planned.kind !== 'eraseMessage' && planned.kind !== 'replace') return planned
+    const message = `m${stored.get(planned.target)?.at(-1)?.sequence}`
+    if (planned.kind === 'replace') return { ...planned, message }
+    const { target: _, ...rest } = planned
+    return { ...rest, message }
   }
   for (const planned of planOperations(caller, scenario)) {
     const operation = resolve(planned)

@@ -142,6 +142,16 @@ describe('encryptedStore', () => {
     expect([lastUserMessage?.content, recent[0]?.content, recent[0]?.name]).toEqual(['asked', '  ', 'Zoë'])
   })
 
+  it('a second message with an id › is refused, and the error names the id, not its digest', async () => {
+    const store = await encryptedStore(ramStore(), testKeyring('old'))
+    const append = [newMessage('one', { externalId: 'id "1"' })]
+    await store.commit(nextChange({ append }))
+    const refused = store.commit(nextChange({ id: 'another', append }))
+    await expect(refused).rejects.toThrow(
+      'Session acme:ann was not changed: a message has the id "id \\"1\\"" already.',
+    )
+  })
+
   it('with two processes creating the same session stores both changes', async () => {
     const inner = remoteStore(ramStore())
     const [one, two] = await Promise.all([

@@ -8,7 +8,7 @@ import {
   metadataId,
   type NewMessage,
 } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { hasErrorCode, MemoryError } from '../../domain/error.ts'
 import { encryptedTableKey, formatKey, type Key } from '../../domain/key.ts'
 import { KeyedMutex } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
@@ -286,7 +286,11 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
       drop: change.drop.filter((id) => !isKeyEntry({ id })),
       ...(change.replace !== undefined && { replace: replaced }),
     }
-    const messages = await this.openInner().commit(encrypted)
+    const messages = await this.openInner()
+      .commit(encrypted)
+      .catch((error: unknown) => {
+        throw withOwnIds(error, [...append, ...replace.map(({ message }) => message)], cipher)
+      })
     return mapInTurns(messages, (message) => decryptMessage(message, key, cipher))
   }
 
@@ -326,4 +330,17 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     if (this.isClosed) throw storeClosedError()
     return this.keyring
   }
+}
+
+/** Names the ids of the caller in a conflict, in the place of their digests. */
+function withOwnIds(error: unknown, messages: readonly NewMessage[], cipher: Cipher): unknown {
+  if (!hasErrorCode(error, 'conflict')) return error
+  const text = messages.reduce(
+    (text, { externalId }) =>
+      externalId === undefined
+        ? text
+        : text.replace(JSON.stringify(cipher.digest(externalId)), () => JSON.stringify(externalId)),
+    error.message,
+  )
+  return new MemoryError('conflict', text, { cause: error })
 }

@@ -4,7 +4,7 @@ import type { Finding, Part, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { operationOf } from './operations.ts'
 import { createStoreServers, type StoreServers } from './storeServers.ts'
-import { type Operation, type Tenant, World, type WorldOptions } from './world.ts'
+import { type Operation, otherTenant, type Tenant, World, type WorldOptions } from './world.ts'
 
 /** Operations of acme, and of globex before each and at the same time. */
 type Step = { readonly own: Operation; readonly before: readonly Operation[]; readonly during: readonly Operation[] }
@@ -19,28 +19,32 @@ const startOf = ({ store }: Episode): number => (store === 'redis' ? Date.now() 
 /** Profiles that keep sessions in a store; those in RAM would not use a database. */
 const profilesOn = (store: WorldOptions['store'] | undefined): readonly WorldOptions['profile'][] => {
   const names = Object.keys(profiles) as WorldOptions['profile'][]
-  return store === 'postgres' ? names.filter((name) => profiles[name].durability === 'durable') : names
+  return store === 'postgres' || store === 'encrypted'
+    ? names.filter((name) => profiles[name].durability === 'durable')
+    : names
 }
 
 function createEpisode(seed: number, maxSteps: number, store?: WorldOptions['store']): Episode {
   const random = new Random(seed)
   const surface = random.weighted<Operation['surface']>([
-    [20, 'memory'],
+    [16, 'memory'],
     // There is no graph in Redis.
-    [store === 'redis' ? 0 : 3, 'tool'],
-    [2, 'http'],
+    [store === 'redis' ? 0 : 4, 'tool'],
+    [5, 'http'],
   ])
   const foreign = (max: number): readonly Operation[] =>
     random.list(0, max, () => operationOf(surface, 'globex', random))
+  const kind =
+    store ??
+    random.weighted<WorldOptions['store']>([
+      [4, 'ram'],
+      [1, 'sqlite'],
+      [1, 'encrypted'],
+    ])
   const options = {
     surface,
-    store:
-      store ??
-      random.weighted<WorldOptions['store']>([
-        [4, 'ram'],
-        [1, 'sqlite'],
-      ]),
-    profile: surface === 'tool' ? ('handoff' as const) : random.pick(profilesOn(store)),
+    store: kind,
+    profile: surface === 'tool' ? ('handoff' as const) : random.pick(profilesOn(kind)),
     withUpkeep: surface === 'memory' ? random.chance(0.5) : true,
   }
   const steps = Array.from({ length: Math.min(stepsPerEpisode, maxSteps) }, () => ({
@@ -65,15 +69,14 @@ async function runEpisode(
   for (const [index, { own, before, during }] of episode.steps.entries()) {
     alone.now += stepMs
     shared.now = alone.now
-    for (const operation of before)
-      checkCanary('globex', operation, await shared.perform('globex', operation), index, onProblem)
-    const expected = await alone.perform('acme', own)
-    const [actual] = await Promise.all([
-      shared.perform('acme', own),
-      ...during.map(async (operation) =>
-        checkCanary('globex', operation, await shared.perform('globex', operation), index, onProblem),
-      ),
-    ])
+    const performForeign = async (operation: Operation): Promise<void> => {
+      const response = await shared.perform('globex', operation, shared.idsOf('acme'))
+      checkCanary('globex', operation, response, index, onProblem)
+    }
+    for (const operation of before) await performForeign(operation)
+    const foreignIds = shared.idsOf('globex')
+    const expected = await alone.perform('acme', own, foreignIds)
+    const [actual] = await Promise.all([shared.perform('acme', own, foreignIds), ...during.map(performForeign)])
     if (actual !== expected)
       onProblem(`difference ${own.surface} ${own.name}`, firstDifference(expected, actual), index)
     checkCanary('acme', own, actual, index, onProblem)
@@ -89,7 +92,7 @@ function checkCanary(
   index: number,
   onProblem: (kind: string, detail: string, upTo: number) => void,
 ): void {
-  const foreign = `canary${tenant === 'acme' ? 'globex' : 'acme'}`
+  const foreign = `canary${otherTenant[tenant]}`
   const at = response.indexOf(foreign)
   if (at !== -1) onProblem(`foreign text ${surface} ${name}`, response.slice(Math.max(0, at - 80), at + 120), index)
 }

@@ -2,6 +2,7 @@ import type { Json } from '../../../src/domain/entry.ts'
 import { httpRequest, toolCall } from '../fuzz/httpRequests.ts'
 import { hostileText } from '../hostile.ts'
 import type { Random } from '../random.ts'
+import { fileId, fileOf, fileToolCall, leftOutRoutes, tenantRequest, type Words } from './tenantRequests.ts'
 import type { Operation, Tenant } from './world.ts'
 
 /** Words of both tenants. Their sessions, people and subjects have the same names, and only the values differ. */
@@ -21,9 +22,18 @@ const sentence = (tenant: Tenant, random: Random): string =>
 const session = (random: Random): string => `{scope}:${random.pick(['ann', 'bob', 'cy', 'dee'])}`
 const keyed = (random: Random): Json => [session(random)]
 
+const wordsOf = (tenant: Tenant, random: Random): Words => ({
+  sentence: () => sentence(tenant, random),
+  subject: () => random.pick(subjects),
+  session: () => session(random),
+})
+
+/** The last knowledge that the tenant was shown or, less often, that of the other one. */
+const knowledgeId = (random: Random): string => (random.chance(0.7) ? '{knowledge}' : '{other knowledge}')
+
 type Generator = (tenant: Tenant, random: Random) => Json
 
-/** Arguments of every library operation, with its weight. */
+/** Arguments of every library operation and of those on files, with its weight. */
 const memoryOperations: Readonly<Record<string, readonly [weight: number, args: Generator]>> = {
   append: [
     30,
@@ -93,6 +103,7 @@ const memoryOperations: Readonly<Record<string, readonly [weight: number, args: 
         key: random.pick(subjects),
         value: canaryOf(tenant, random),
         ...(random.chance(0.2) && { person: 'ann' }),
+        ...(random.chance(0.3) && { by: 'assistant' }),
       },
     ],
   ],
@@ -130,33 +141,47 @@ const memoryOperations: Readonly<Record<string, readonly [weight: number, args: 
   summaries: [2, (_, random) => keyed(random)],
   losses: [0.5, (_, random) => keyed(random)],
   knowledge: [3, () => ['{scope}', {}]],
-  optimizerStatus: [1, (_, random) => keyed(random)],
+  optimizerStatus: [2, (_, random) => (random.chance(0.5) ? keyed(random) : ['{scope}'])],
+  approve: [1, (_, random) => ['{scope}', knowledgeId(random), random.chance(0.2) ? { person: 'ann' } : {}]],
+  restore: [1, (_, random) => ['{scope}', knowledgeId(random), random.chance(0.2) ? { person: 'ann' } : {}]],
+  // Also runs the rules that depend on time, such as the optimizer.
+  runUpkeep: [2, (_, random) => [session(random), { summarise: random.chance(0.5) }]],
+  'files.add': [2, (tenant, random) => [...fileOf(wordsOf(tenant, random), random)]],
+  'files.list': [2, (_, random) => [{ limit: random.int(1, 9) }]],
+  'files.get': [1, (_, random) => [fileId(random)]],
+  'files.text': [1, (_, random) => [fileId(random)]],
+  'files.remove': [0.5, (_, random) => [fileId(random)]],
 }
 const weighted = Object.entries(memoryOperations).map(([name, [weight]]) => [weight, name] as const)
 export const isolatedMethods: readonly string[] = Object.keys(memoryOperations)
 
-/** Tools that act on folders, which the operator shares among tenants. */
-const fileTools = /^(?:read_file|list_directory|write_file|create_directory)$/
-/** Routes for the operator, uploads, which take a process each, and responses with measured times. */
-const sharedRoutes = /\/metrics|healthz|readyz|openapi|\/mcp|files$|optimizer|export$|api\/usage$/
+/** Requests and tool calls that are made for two tenants; the others are those of the fuzzer. */
+const tenantShare = 0.5
+
+/** Names the tenant in a generated request, sometimes the other one, and sometimes an id of the other one. */
+function nameTenants(text: string, tenant: Tenant, random: Random): string {
+  const [scope, other] = [random.chance(0.95) ? '{scope}' : '{other}', random.chance(0.8) ? '' : 'other ']
+  return text
+    .replaceAll(/acme|globex/g, scope)
+    .replaceAll('My cat', `My ${canaryOf(tenant, random)}`)
+    .replaceAll(/(?<=\{)(?=(?:file|response|conversation|item|knowledge|receipt)\})/g, other)
+}
 
 /** An operation of a tenant on a surface. */
 export function operationOf(surface: Operation['surface'], tenant: Tenant, random: Random): Operation {
+  const isTenantOperation = surface !== 'memory' && random.chance(tenantShare)
   if (surface === 'tool') {
-    for (;;) {
-      const { name, arguments: text } = toolCall(random)
-      const args = text.replaceAll(/acme|globex/g, '{scope}').replaceAll('My cat', `My ${canaryOf(tenant, random)}`)
-      if (!fileTools.test(name)) return { surface, name, args: JSON.parse(args) as Json }
-    }
+    if (isTenantOperation && random.chance(0.3)) return { surface, ...fileToolCall(wordsOf(tenant, random), random) }
+    const { name, arguments: args } = toolCall(random)
+    return { surface, name, args: JSON.parse(nameTenants(args, tenant, random)) as Json }
   }
   if (surface === 'http') {
+    if (isTenantOperation) return tenantRequest(wordsOf(tenant, random), random)
     for (;;) {
       const { route, method, path, body, headers, isBinary = false } = httpRequest(random)
-      if (isBinary || sharedRoutes.test(route)) continue
-      const named = JSON.stringify({ method, path, headers, ...(body !== undefined && { body }) })
-        .replaceAll(/acme|globex/g, '{scope}')
-        .replaceAll('My cat', `My ${canaryOf(tenant, random)}`)
-      return { surface, name: route, args: JSON.parse(named) as Json }
+      if (isBinary || route in leftOutRoutes) continue
+      const text = JSON.stringify({ method, path, headers, ...(body !== undefined && { body }) })
+      return { surface, name: route, args: JSON.parse(nameTenants(text, tenant, random)) as Json }
     }
   }
   const name = random.weighted(weighted)
