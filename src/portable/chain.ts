@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { isObject, MemoryError } from '../domain/error.ts'
-import { toCanonicalJson } from './canonical.ts'
+import { runSync, type Work } from '../domain/work.ts'
+import { toCanonicalJson, toCanonicalJsonInSteps } from './canonical.ts'
 
 /** A line of a hash chain; its hash covers all lines up to and including it. */
 export type ChainLine = { readonly line: string; readonly hash: string }
@@ -18,8 +19,13 @@ export const chainStart = ''
  * const header = createChainLine(chainStart, { bundle: 'threadkeep', version: 1 })
  * const next = createChainLine(header.hash, { end: { sessions: 0, messages: 0, entries: 0 } })
  */
-export function createChainLine(previousHash: string, body: LineBody): ChainLine {
-  const fields = Object.entries(body).map(([name, value]): SerializedField => [name, toCanonicalJson(value)])
+export const createChainLine = (previousHash: string, body: LineBody): ChainLine =>
+  runSync(createChainLineInSteps(previousHash, body))
+
+/** `createChainLine` as interruptible work. */
+export function* createChainLineInSteps(previousHash: string, body: LineBody): Work<ChainLine> {
+  const fields: SerializedField[] = []
+  for (const [name, value] of Object.entries(body)) fields.push([name, yield* toCanonicalJsonInSteps(value)])
   const digest = hash('sha256', previousHash + joinFields(fields))
   return { line: joinFields([...fields, ['hash', toCanonicalJson(digest)]]), hash: digest }
 }
@@ -33,13 +39,16 @@ const joinFields = (fields: readonly SerializedField[]): string =>
     .join(',')}}`
 
 /** Parses a line; throws unless it is byte for byte what `createChainLine` would create at this position. */
-export function verifyChainLine(
-  previousHash: string,
-  line: string,
-  lineNumber: number,
-): { readonly body: LineBody; readonly hash: string } {
+export const verifyChainLine = (previousHash: string, line: string, lineNumber: number): VerifiedLine =>
+  runSync(verifyChainLineInSteps(previousHash, line, lineNumber))
+
+type VerifiedLine = { readonly body: LineBody; readonly hash: string }
+
+/** `verifyChainLine` as interruptible work. */
+export function* verifyChainLineInSteps(previousHash: string, line: string, lineNumber: number): Work<VerifiedLine> {
   const { hash: claimedHash, ...body } = parseObject(line, lineNumber)
-  const expected = recreateLine(previousHash, body, lineNumber)
+  yield line.length
+  const expected = yield* recreateLineInSteps(previousHash, body, lineNumber)
   if (expected.hash !== claimedHash)
     throw damagedBundleError(
       lineNumber,
@@ -49,9 +58,9 @@ export function verifyChainLine(
   return { body, hash: expected.hash }
 }
 
-function recreateLine(previousHash: string, body: LineBody, lineNumber: number): ChainLine {
+function* recreateLineInSteps(previousHash: string, body: LineBody, lineNumber: number): Work<ChainLine> {
   try {
-    return createChainLine(previousHash, body)
+    return yield* createChainLineInSteps(previousHash, body)
   } catch {
     throw damagedBundleError(lineNumber, 'is nested too deeply')
   }

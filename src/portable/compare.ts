@@ -7,7 +7,7 @@ import { runInSlices } from '../domain/work.ts'
 import type { GraphRow } from '../graph/types.ts'
 import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { formatMask, unmaskSecrets } from '../text/secrets.ts'
-import { toCanonicalJson } from './canonical.ts'
+import { toCanonicalJson, toCanonicalJsonInSteps } from './canonical.ts'
 import { type GraphAccess, isGraphKey } from './graphAccess.ts'
 import { formatConflicts, mergeGraphs } from './graphMerge.ts'
 import type { VerifiedRecord } from './read.ts'
@@ -120,7 +120,7 @@ class SessionComparer {
     if ('message' in record) await this.addMessage(record.message)
     if ('entry' in record) {
       const stored = this.unmatchedEntries.get(record.entry.id)
-      this.differs = stored !== undefined && !isSame(stored, record.entry)
+      this.differs = stored !== undefined && !(await isSame(stored, record.entry))
       this.unmatchedEntries.delete(record.entry.id)
     }
   }
@@ -146,7 +146,7 @@ class SessionComparer {
     if (this.page.length === 0)
       this.page = [...(await this.store.readMessages(this.head.key, { after: message.sequence - 1, limit: pageSize }))]
     const stored = this.page.shift()
-    this.differs = stored === undefined || !isSame(toMessageRecord(stored), message)
+    this.differs = stored === undefined || !(await isSame(toMessageRecord(stored), message))
     this.matchedMessages++
   }
 }
@@ -155,8 +155,11 @@ class SessionComparer {
 const normalizeMasks = (text: string): string => unmaskSecrets(text, () => formatMask(0))
 
 /** Compares by canonical JSON, in which all masks are equal. */
-const isSame = (stored: unknown, record: unknown): boolean =>
-  normalizeMasks(toCanonicalJson(stored)) === normalizeMasks(toCanonicalJson(record))
+async function isSame(stored: unknown, record: unknown): Promise<boolean> {
+  const storedJson = await runInSlices(toCanonicalJsonInSteps(stored), yieldWhenLong)
+  const json = await runInSlices(toCanonicalJsonInSteps(record), yieldWhenLong)
+  return normalizeMasks(storedJson) === normalizeMasks(json)
+}
 
 function hasSameMetadata(head: SessionHead, session: SessionRecord): boolean {
   const { startedAt, touchedAt, expiresAt, lastSequence, messages, derived } = head

@@ -3,9 +3,10 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseScope, type Scope } from '../domain/key.ts'
 import type { AuxiliaryRecord, Store, TableKey } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { runInSlices } from '../domain/work.ts'
 import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { throwIfAborted } from './abort.ts'
-import { chainStart, createChainLine, type LineBody } from './chain.ts'
+import { chainStart, createChainLine, createChainLineInSteps, type LineBody } from './chain.ts'
 import { removeImportMark } from './confineRecords.ts'
 import { encryptBundle } from './encrypt.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
@@ -57,7 +58,7 @@ async function* chainLines(
     let lines = ''
     for (const body of bodies) {
       await yieldWhenLong()
-      const { line, hash } = createChainLine(previousHash, body)
+      const { line, hash } = await runInSlices(createChainLineInSteps(previousHash, body), yieldWhenLong)
       previousHash = hash
       lines += `${line}\n`
       if (lines.length < maxPieceCharacters) continue

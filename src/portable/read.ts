@@ -2,8 +2,10 @@ import type { BundleTotals, ImportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { filesKey, type Key, parseStoredKey } from '../domain/key.ts'
 import { formatTableKey, parseDescribedKey } from '../domain/tableRows.ts'
+import { runInSlices } from '../domain/work.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { toCanonicalJson } from './canonical.ts'
-import { chainStart, damagedBundleError, verifyChainLine } from './chain.ts'
+import { chainStart, damagedBundleError, verifyChainLine, verifyChainLineInSteps } from './chain.ts'
 import { decryptBundle } from './encrypt.ts'
 import { isGraphKey } from './graphAccess.ts'
 import { type ByteSource, prepend, readLines, splitFirstLine } from './lines.ts'
@@ -71,7 +73,8 @@ async function* readRecords(bytes: ByteSource, verifyKey: Uint8Array | undefined
       previousHash = header.hash
       continue
     }
-    const { body, hash } = verifyChainLine(previousHash, line, state.lineNumber)
+    const verification = verifyChainLineInSteps(previousHash, line, state.lineNumber)
+    const { body, hash } = await runInSlices(verification, yieldWhenLong)
     const record = parseRecord(body, state.lineNumber)
     state = advance(state, record)
     if ('signature' in record && verifyKey !== undefined) verifySignature(verifyKey, previousHash, record.signature)

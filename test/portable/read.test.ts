@@ -1,7 +1,13 @@
 import { createHmac, hash as digest } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { noExpiry } from '../../src/domain/session.ts'
-import { chainStart, createChainLine, type LineBody, verifyChainLine } from '../../src/portable/chain.ts'
+import {
+  chainStart,
+  createChainLine,
+  type LineBody,
+  verifyChainLine,
+  verifyChainLineInSteps,
+} from '../../src/portable/chain.ts'
 import { type ReadOptions, readBundle } from '../../src/portable/read.ts'
 import { checkSigningKey, signHash, verifySignature } from '../../src/portable/signature.ts'
 import { openChunks } from './byteStreams.ts'
@@ -94,6 +100,16 @@ describe('createChainLine', () => {
 })
 
 describe('verifyChainLine', () => {
+  verifies('R-03', 'with a long line of many fields › pauses after parsing it and while it is written again', () => {
+    const fields = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, at) => [`field${at}`, { text: `value ${at}` }]),
+    )
+    const { line } = createChainLine('before', { fields })
+    const costs = [...verifyChainLineInSteps('before', line, 3)]
+    expect(costs[0]).toBe(line.length)
+    expect(costs.length).toBeGreaterThan(10_000)
+  })
+
   it('with a genuine line › returns its body and hash', () => {
     const { line, hash } = createChainLine('before', { a: 1 })
     expect(verifyChainLine('before', line, 3)).toEqual({ body: { a: 1 }, hash })
