@@ -10,6 +10,7 @@ import {
 } from '../../src/portable/chain.ts'
 import { type ReadOptions, readBundle } from '../../src/portable/read.ts'
 import { checkSigningKey, signHash, verifySignature } from '../../src/portable/signature.ts'
+import { verifies } from '../requirements/verifies.ts'
 import { openChunks } from './byteStreams.ts'
 
 const header = { bundle: 'threadkeep', version: 1 }
