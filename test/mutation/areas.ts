@@ -36,10 +36,11 @@ const areas = {
       'src/text/secrets.ts',
     ],
     tests: [
-      'test/text/secretMasks.test.ts',
-      'test/memory/{secretRanges,secretMasker,secretScan}.test.ts',
-      'test/graph/maskedGraph.test.ts',
+      'test/text/{unusualSigns,secretMasks}.test.ts',
+      'test/memory/{jsonSecrets,sessionSecrets,secretRanges,secretMasker,secretScan}.test.ts',
+      'test/graph/{maskedGraph,maskedCalls}.test.ts',
       'test/portable/maskRecords.test.ts',
+      'test/files/maskedDocuments.test.ts',
     ],
   },
   crypto: {
