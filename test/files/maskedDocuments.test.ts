@@ -33,6 +33,22 @@ describe('maskDocument', () => {
     expect(await maskDocument('csv', csv('wm7Fq2xL9', secret))).toBe(csv(mask, mask))
   })
 
+  verifies('X-08', 'with a secret that only the value without escapes shows › masks it', async () => {
+    const build = (password: string): string =>
+      `[{"db":"postgres:\\/\\/bob:${password}@db\\/app"},{"url":"a?x=1\\u0026password\\u003d${password}"}]`
+    expect(await maskDocument('json', build('wm7Fq2xL9'))).toBe(build(mask))
+    const csv = (password: string): string => `a,b\n"x ""y""","He wrote password=""${password}"" there"\n`
+    expect(await maskDocument('csv', csv('wm7Fq2xL9'))).toBe(csv(mask))
+  })
+
+  verifies(['R-02', 'X-08'], 'with a secret that recurs where nothing marks it › masks it in one field', async () => {
+    const json = '{"password":"wm7Fq2xL9","note":"was wm7Fq2xL9","wm7Fq2xL9":1}'
+    expect(await maskDocument('json', json)).toBe(`{"password":"${mask}","note":"was ${mask}","wm7Fq2xL9":1}`)
+    // Two cells that look like one secret stay two cells.
+    const csv = await maskDocument('csv', 'name,note,password\nann,x,"wm7F,q2xL9"\nwm7F,q2xL9,none\n')
+    expect(csv).toBe(`name,note,password\nann,x,"${mask}"\n${mask},q2xL9,none\n`)
+  })
+
   verifies(
     ['R-02', 'X-08'],
     'with a secret as a number, as a name and beside its name › masks nothing else',
