@@ -46,7 +46,7 @@ const areas = {
   crypto: {
     mutate: ['src/stores/encrypted/**/*.ts', 'src/stores/sqlite/encryption.ts'],
     tests: [
-      'test/stores/encrypted/{ciphers,fileKeys,format,sessions,tampering}.test.ts',
+      'test/stores/encrypted/{ciphers,fileKeys,format,rows,sessions,tampering}.test.ts',
       'test/stores/encrypted/{loadKeyring,rotateKeys,vectors}.test.ts',
       'test/stores/encrypted.test.ts',
     ],
