@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, vi } from 'vitest'
 import type { Scope } from '../../../src/domain/key.ts'
-import type { Store } from '../../../src/domain/ports.ts'
+import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { encryptedStore } from '../../../src/stores/encrypted.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
 import { verifies } from '../../requirements/verifies.ts'
@@ -9,7 +9,7 @@ import { testKeyring } from './fixtures.ts'
 const acme = 'acme' as Scope
 const first = { namespace: ['notes'], key: 'a' }
 const second = { namespace: ['notes'], key: 'b' }
-const openOver = (inner: Store): Promise<Store> => encryptedStore(inner, testKeyring('old'))
+const openOver = (inner: Store & SearchIndex): Promise<Store> => encryptedStore(inner, testKeyring('old'))
 const readValue = async (store: Store): Promise<unknown> => (await store.table.readRows(acme, [first]))[0]?.value
 
 afterEach(() => vi.restoreAllMocks())
