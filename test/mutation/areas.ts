@@ -36,16 +36,17 @@ const areas = {
       'src/text/secrets.ts',
     ],
     tests: [
-      'test/text/secretMasks.test.ts',
-      'test/memory/{secretRanges,secretMasker,secretScan}.test.ts',
-      'test/graph/maskedGraph.test.ts',
+      'test/text/{unusualSigns,secretMasks}.test.ts',
+      'test/memory/{jsonSecrets,sessionSecrets,secretRanges,secretMasker,secretScan}.test.ts',
+      'test/graph/{maskedGraph,maskedCalls}.test.ts',
       'test/portable/maskRecords.test.ts',
+      'test/files/maskedDocuments.test.ts',
     ],
   },
   crypto: {
     mutate: ['src/stores/encrypted/**/*.ts', 'src/stores/sqlite/encryption.ts'],
     tests: [
-      'test/stores/encrypted/{ciphers,fileKeys,format,sessions,tampering}.test.ts',
+      'test/stores/encrypted/{ciphers,fileKeys,format,rows,sessions,tampering}.test.ts',
       'test/stores/encrypted/{loadKeyring,rotateKeys,vectors}.test.ts',
       'test/stores/encrypted.test.ts',
     ],

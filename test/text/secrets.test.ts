@@ -135,23 +135,6 @@ describe('findSecrets › named and stated secrets', () => {
     ])
       expect(mask(text)).not.toContain('wm7Fq2xL9')
   })
-  verifies('X-08', 'finds a secret among colours, wide signs and unusual spaces', () => {
-    for (const [text, secret] of [
-      ['\u001b[1mpassword\u001b[0m: wm7Fq2xL9', 'wm7Fq2xL9'],
-      ['\\u001b[1mpassword\\u001b[0m: wm7Fq2xL9', 'wm7Fq2xL9'],
-      ['password:\u00a0wm7Fq2xL9', 'wm7Fq2xL9'],
-      ['password＝wm7Fq2xL9', 'wm7Fq2xL9'],
-      [`\u001b[1m4${'1'.repeat(15)}\u001b[0m`, `4${'1'.repeat(15)}`],
-      [`４${'１'.repeat(15)}`, `４${'１'.repeat(15)}`],
-      ...['\u00ad', '\u2060', '\ufeff', '−', '—', '·', '•'].map((sign) => {
-        const card = ['4111', '1111', '1111', '1111'].join(sign)
-        return [card, card] as const
-      }),
-      ['123\u201145\u20116789', '123\u201145\u20116789'],
-      ['**PIN:** 4821', '4821'],
-    ] as const)
-      expect([text, findSecrets(text).map(({ start, end }) => text.slice(start, end))]).toEqual([text, [secret]])
-  })
   it('covers values of any length', () => {
     for (const length of [499, 500, 501, 3_000]) {
       const long = 'aB3-'.repeat(length / 4 + 1).slice(0, length)
