@@ -34,14 +34,16 @@ export class SessionEnder {
    * lookup for callers that end many sessions.
    */
   async end(key: Key, reason: SessionEndReason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
+    let wasExpiredHere = false
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const head = await this.deps.sessions.readHead(key, 0)
-      if (head.revision === 0) return false
+      // A sweep may erase the session as soon as it is expired.
+      if (head.revision === 0) return wasExpiredHere
       if (isExpired(head, now)) {
         if (await this.erase(head, reason, now, auxiliary)) return true
       } else if (reason !== 'expired') {
         // Expire it first, so that new messages start another session.
-        await tryCommit(this.deps.sessions, { ...head, expiresAt: now }, noChanges)
+        if (await tryCommit(this.deps.sessions, { ...head, expiresAt: now }, noChanges)) wasExpiredHere = true
         continue
       }
       if (reason === 'expired') return false

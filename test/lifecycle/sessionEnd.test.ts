@@ -86,6 +86,24 @@ describe('onSessionEnd', () => {
     await memory.close()
   })
 
+  verifies('T-07', 'end › while a sweep erases the session that it has just expired › is true', async () => {
+    const { received, onSessionEnd } = createListener()
+    const sessions = ramStore()
+    const { memory } = await openTestMemory(onSessionEnd, { sessions })
+    await appendUser(memory, 'acme:ann', 'hello')
+    const commit = sessions.commit.bind(sessions)
+    sessions.commit = async (change) => {
+      const messages = await commit(change)
+      if (change.expiresAt === start) await memory.sweep()
+      return messages
+    }
+    expect(await memory.end('acme:ann')).toBe(true)
+    await memory.lifecycle.whenIdle()
+    expect(received).toHaveLength(1)
+    expect(await memory.end('acme:ann')).toBe(false)
+    await memory.close()
+  })
+
   verifies('T-07', 'is called once when sweeps, an access and an explicit end detect it at the same time', async () => {
     const { received, onSessionEnd } = createListener()
     const { memory, clock } = await openTestMemory(onSessionEnd)
