@@ -238,11 +238,11 @@ export class World implements AsyncDisposable {
       clock,
     }
     if (surface === 'tool') world.mcp = await openMcpServices(services)
-    else
-      await world.serve(clock, {
-        visitor: createPrincipal({}),
-        open: async () => new McpHttpServer(await openMcpServices(services), async () => undefined),
-      })
+    else {
+      // At the first request of either tenant, opening it would begin upkeep that is due at another time.
+      const endpoint = new McpHttpServer(await openMcpServices(services), async () => undefined)
+      await world.serve(clock, { visitor: createPrincipal({}), open: async () => endpoint })
+    }
     return world
   }
 
