@@ -1,17 +1,26 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 type DialogProps = { title: string; onClose: () => void; children: ComponentChildren }
 
-/** A modal dialog; Escape closes it. */
+/** A modal dialog; Escape closes it. Where it closes, the element that had the focus has it again. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  useEffect(() => {
-    element.current?.showModal()
+  useLayoutEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
   }, [])
+  // Not `onClose`: the browser dispatches `close` in a later task, where it would close a dialog opened in between.
+  const cancel = (event: Event): void => {
+    // Choosing no file in a field of the dialog bubbles as `cancel`, too.
+    if (event.target !== element.current) return
+    event.preventDefault()
+    onClose()
+  }
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={titleId} onClose={onClose}>
+    <dialog ref={element} class="dialog" aria-labelledby={titleId} onCancel={cancel}>
       <h2 id={titleId}>{title}</h2>
       {children}
     </dialog>
