@@ -3,6 +3,7 @@ import { MemoryError, shortenText } from '../domain/error.ts'
 import { formatKey, isInScope, type Key } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { LruCache } from '../domain/lruCache.ts'
+import type { Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import { internalsOf, type Memory } from '../memory.ts'
@@ -82,6 +83,11 @@ export class MemoryRegistry implements AsyncDisposable {
 
   all(): readonly Memory[] {
     return [...new Set(this.byProfile.values())]
+  }
+
+  /** One memory of each store of sessions. */
+  bySessionStore(): ReadonlyMap<Store, Memory> {
+    return new Map(this.all().map((memory) => [internalsOf(memory).sessions, memory]))
   }
 
   /** Memory of tenants. */

@@ -23,6 +23,7 @@ import { modelRoutes } from './modelRoutes.ts'
 import { HealthReader } from './observability/healthReader.ts'
 import { type Log, silentLog } from './observability/log.ts'
 import { Metrics } from './observability/metrics.ts'
+import { OptimizerStatusReader } from './observability/optimizerStatus.ts'
 import type { PriceTable } from './observability/prices.ts'
 import { publishedPrices } from './observability/publishedPrices.ts'
 import { noopTracing, type Tracing } from './observability/tracing.ts'
@@ -192,6 +193,7 @@ function createServerContext(
     files,
     mcp: options.mcp && createMcpEndpoint(options.mcp),
     readState: () => health.readState(draining.now),
+    optimizerStatus: new OptimizerStatusReader(memories),
     clock,
     indexFile: (scope, file) => files.addInBackground(scope, file),
     upkeepModels: options.upkeepModels,

@@ -10,6 +10,7 @@ import type { McpEndpoint } from './mcpEndpoint.ts'
 import type { MemoryRegistry } from './memoryRegistry.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { OptimizerStatusReader } from './observability/optimizerStatus.ts'
 import type { PriceTable } from './observability/prices.ts'
 import type { ServerHealth } from './observability/readiness.ts'
 import type { Tracing } from './observability/tracing.ts'
@@ -68,6 +69,7 @@ export type ServerContext = {
   readonly clock: Clock
   /** Health of the store, the upstreams and upkeep. */
   readonly readState: () => Promise<ServerHealth>
+  readonly optimizerStatus: OptimizerStatusReader
   /** Reports internal faults. The trace never contains message text. */
   readonly onFault: (requestId: string, trace: string) => void
   /** The built inspector page; undefined if there is none. */

@@ -1,5 +1,5 @@
 import { checkOptions } from '../domain/checkOptions.ts'
-import type { DerivedEntry, Fact, Json, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
+import type { DerivedEntry, Fact, Json, Knowledge, Message, Millis, Summary, TuningState } from '../domain/entry.ts'
 import {
   anyFunction,
   anyText,
@@ -336,18 +336,26 @@ export class Upkeep {
             (session) => session.key,
           )
         : [key]
-    const heads = await Promise.all(keys.map((session) => sessions.readHead(session, 0)))
-    return buildOptimizerStatus(
-      heads.flatMap(({ derived }) =>
-        derived.flatMap((entry) => (entry.kind === 'notes' && entry.tuning !== undefined ? [entry.tuning] : [])),
-      ),
-    )
+    const tunings: TuningState[] = []
+    // One after the other: all heads of a large store at once would take gigabytes.
+    for (const session of keys) {
+      const { derived } = await sessions.readHead(session, 0)
+      tunings.push(...derived.flatMap(lastTuning))
+      await this.pause()
+    }
+    return buildOptimizerStatus(tunings)
   }
 
   private head(key: Key): Promise<SessionHead> {
     return (key.id === '' ? this.deps.store : this.deps.sessions).readHead(key, 0)
   }
 }
+
+/** The tuning of a session without the runs before the last one. */
+const lastTuning = (entry: DerivedEntry): readonly TuningState[] =>
+  entry.kind === 'notes' && entry.tuning !== undefined
+    ? [{ ...entry.tuning, snapshots: entry.tuning.snapshots.slice(-1) }]
+    : []
 
 async function maskUpdate(masker: Masker, key: Key, update: RecordUpdate): Promise<RecordUpdate> {
   const { important_data: data, conversation_summary: text } = update

@@ -74,13 +74,9 @@ export async function withSession<T>(
   })
 }
 
-/** The stores of sessions, each with a memory that uses it. */
-export const sessionStores = ({ memories }: ServerContext): ReadonlyMap<Store, Memory> =>
-  new Map(memories.all().map((memory) => [internalsOf(memory).sessions, memory]))
-
 /** True when a live session exists in any store except `except`. */
 export async function sessionExists(server: ServerContext, key: Key, except?: Store): Promise<boolean> {
-  for (const [store, memory] of sessionStores(server)) {
+  for (const [store, memory] of server.memories.bySessionStore()) {
     if (store === except) continue
     const head = await store.readHead(key, 0)
     if (head.revision > 0 && !isExpired(head, internalsOf(memory).clock())) return true

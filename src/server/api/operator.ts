@@ -1,13 +1,11 @@
 import { parseKey } from '../../domain/key.ts'
 import type { EmbeddingProgress } from '../../memory/embedding.ts'
-import type { OptimizerStatus } from '../../upkeep/optimizer/optimizer.ts'
 import { allScopes, onlyScope } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
 import { checkAdmin, type Handlers, type RequestContext, requireOwnKey, sendJson } from '../http/requestContext.ts'
 import { checkReadiness } from '../observability/readiness.ts'
 import { docsPolicy, renderDocsPage } from '../openapi/docsPage.ts'
 import { buildOpenApi } from '../openapi/openapi.ts'
-import { sessionStores } from './access.ts'
 import { checkQuery } from './input.ts'
 
 /** Health, metrics and documentation. */
@@ -51,9 +49,7 @@ export const operatorRoutes: Handlers = {
   'GET /learning/optimizer/status': async (context) => {
     const key = readOptimizerKey(context)
     checkQuery(context.query, ['key'])
-    const memories = [...sessionStores(context.server).values()]
-    const statuses = await Promise.all(memories.map((memory) => memory.upkeep.optimizerStatus(key)))
-    sendJson(context.client.response, 200, mergeStatuses(statuses))
+    sendJson(context.client.response, 200, await context.server.optimizerStatus.read(key))
   },
 }
 
@@ -81,20 +77,4 @@ function readOptimizerKey(context: RequestContext): string | undefined {
   }
   if (credential === undefined || credential.scopes.includes(allScopes)) return undefined
   throw new HttpError(400, 'missing_key', `key is missing. Use one of: ${credential.scopes.join(', ')}.`, 'key')
-}
-
-/** Sums the status of several stores, with the parameters of the one with the most runs. */
-function mergeStatuses(statuses: readonly OptimizerStatus[]): OptimizerStatus {
-  const sum = (name: 'totalOptimizations' | 'totalTokensSaved'): number =>
-    statuses.reduce((total, status) => total + status[name], 0)
-  const [runs, saved] = [sum('totalOptimizations'), sum('totalTokensSaved')]
-  const busiest = statuses.reduce((best, status) =>
-    status.totalOptimizations > best.totalOptimizations ? status : best,
-  )
-  return {
-    ...busiest,
-    totalOptimizations: runs,
-    totalTokensSaved: saved,
-    avgSavingsPerRun: runs === 0 ? 0 : Math.round(saved / runs),
-  }
 }

@@ -17,7 +17,6 @@ import {
   sessionConflict,
   sessionExists,
   sessionHandler,
-  sessionStores,
   withSession,
 } from './access.ts'
 import { newSession, transferTarget } from './bodies.ts'
@@ -130,7 +129,7 @@ async function findSessions(
   filter: ListFilter,
 ): Promise<readonly StoredSession[]> {
   const found = new Map<string, StoredSession>()
-  for (const [store, memory] of sessionStores(server)) {
+  for (const [store, memory] of server.memories.bySessionStore()) {
     const matches = createMatcher(store, internalsOf(memory).clock(), filter)
     for (const where of scopes?.map((scope) => ({ scope })) ?? [{}]) {
       for (const session of await findMatchingSessions(store, { ...where, ...range }, matches, limit))
