@@ -314,8 +314,8 @@ export interface WordTable {
   rowOf(stem: string): number | undefined
   /** Adds the vector of a stem, times `factor`, to the vector of a text. */
   addTo(sum: Float32Array, row: number, factor?: number): void
-  /** Stems with a related meaning, without the stem itself. */
-  relatedStems(stem: string): Iterable<RelatedStem>
+  /** Stems with a related meaning whose number `isKnown` accepts, without the stem itself. */
+  relatedStems(stem: string, isKnown: (row: number) => boolean): Iterable<RelatedStem>
   /** Creates an empty list of vectors of this length. */
   createVectors(): VectorList
 }

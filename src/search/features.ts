@@ -191,8 +191,8 @@ export class FeatureExtractor {
       if (index.names.has(term) || (own !== undefined && own.rows.length > maxDocuments)) continue
       const ownIdf = own === undefined ? unknownIdf : this.idfOf(own)
       let count = own === undefined ? 0 : this.raise(own, ownIdf, endRow, 0)
-      for (const { row, stem, similarity } of table.relatedStems(term)) {
-        const posting = knownStems.has(row) ? index.postings.get(stem) : undefined
+      for (const { stem, similarity } of table.relatedStems(term, (row) => knownStems.has(row))) {
+        const posting = index.postings.get(stem)
         if (posting === undefined) continue
         const value = ((similarity - minSimilarity) / (1 - minSimilarity)) * Math.min(ownIdf, this.idfOf(posting))
         count = this.raise(posting, value, endRow, count)

@@ -10,8 +10,10 @@ type RelatedRows = { readonly rows: Uint32Array; readonly similarities: Float32A
 /** First bytes of a table file: `TKW1`. */
 const magic = 0x31574b54
 const headerBytes = 24
-/** Bytes of related stems that are kept. A rare stem has thousands of them, a frequent one a hundred. */
-const maxRelatedBytes = 16_000_000
+/** Bytes of related stems that are kept. */
+const maxRelatedBytes = 2_000_000
+/** Half of the stems have over 5,000 related ones: keeping these would take more time and memory than they save. */
+const maxKeptRelated = 1_024
 /** Estimated size of a cached stem besides its related ones. */
 const stemOverheadBytes = 400
 
@@ -70,34 +72,46 @@ export class PackedWordTable implements WordTable {
     return this.related.totalSize
   }
 
-  *relatedStems(stem: string): Generator<RelatedStem> {
+  relatedStems(stem: string, isKnown: (row: number) => boolean): readonly RelatedStem[] {
     const row = this.rows.get(stem)
-    if (row === undefined) return
-    const { rows, similarities } = this.relatedRows(stem, row)
-    for (let at = 0; at < rows.length; at++) {
-      const other = rows[at] as number
-      yield { row: other, stem: this.stems[other] as string, similarity: similarities[at] as number }
+    if (row === undefined) return []
+    const kept = this.related.get(stem)
+    if (kept !== undefined) return this.select(kept, isKnown)
+    const from = row * this.dimensions
+    const scores = this.matrix.scores(this.vectors.subarray(from, from + this.dimensions))
+    const found: RelatedStem[] = []
+    let count = 0
+    // Indexed, because this looks at all stems for every word of a question.
+    for (let other = 0; other < scores.length; other++) {
+      const similarity = scores[other] as number
+      if (similarity <= minSimilarity || other === row) continue
+      count++
+      if (isKnown(other)) found.push({ row: other, stem: this.stems[other] as string, similarity })
     }
+    if (count <= maxKeptRelated) this.keep(stem, row, scores)
+    return found
   }
 
   createVectors(): VectorList {
     return new TopicVectors(this.dimensions)
   }
 
-  private relatedRows(stem: string, row: number): RelatedRows {
-    const cached = this.related.get(stem)
-    if (cached !== undefined) return cached
-    const from = row * this.dimensions
+  private keep(stem: string, row: number, scores: Float32Array): void {
     const found: number[] = []
-    const scores = this.matrix.scores(this.vectors.subarray(from, from + this.dimensions))
     scores.forEach((similarity, other) => {
       if (similarity > minSimilarity && other !== row) found.push(other)
     })
     const rows = Uint32Array.from(found)
     const similarities = Float32Array.from(found, (other) => scores[other] as number)
-    const related = { rows, similarities }
-    this.related.set(stem, related, stemOverheadBytes + rows.byteLength + similarities.byteLength)
-    return related
+    this.related.set(stem, { rows, similarities }, stemOverheadBytes + rows.byteLength + similarities.byteLength)
+  }
+
+  private select({ rows, similarities }: RelatedRows, isKnown: (row: number) => boolean): readonly RelatedStem[] {
+    const found: RelatedStem[] = []
+    rows.forEach((row, at) => {
+      if (isKnown(row)) found.push({ row, stem: this.stems[row] as string, similarity: similarities[at] as number })
+    })
+    return found
   }
 
   /** Each byte holds two values, the lower four bits first; a value is stored plus 8. */

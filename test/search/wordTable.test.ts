@@ -5,12 +5,29 @@ import { wordTable } from '../../src/stores/textAnalysis.ts'
 describe('the word table', () => {
   it('of this package › knows words of related meaning, without the word itself', () => {
     const related = new Map(
-      Array.from(wordTable().relatedStems('kid'), ({ stem, similarity }) => [stem, similarity] as const),
+      Array.from(
+        wordTable().relatedStems('kid', () => true),
+        ({ stem, similarity }) => [stem, similarity] as const,
+      ),
     )
     expect(related.get('child') ?? related.get('children')).toBeGreaterThan(0.6)
     expect(related.has('kid')).toBe(false)
     expect(related.has('engin')).toBe(false)
-    expect([...wordTable().relatedStems('zzyzx')]).toEqual([])
+    expect([...wordTable().relatedStems('zzyzx', () => true)]).toEqual([])
+  })
+
+  it.each([
+    ['few', 'kid'],
+    ['many', 'invoic'],
+  ])('asked for known stems only, of %s related ones › returns these, the first time and later', (_, stem) => {
+    const table = wordTable()
+    const isKnown = (row: number): boolean => row % 7 === 0
+    const list = (isAsked: (row: number) => boolean) =>
+      Array.from(table.relatedStems(stem, isAsked), (related) => [related.row, related.stem, related.similarity])
+    const [known, all, again] = [list(isKnown), list(() => true), list(isKnown)]
+    expect(known.length).toBeGreaterThan(5)
+    expect(known).toEqual(all.filter(([row]) => isKnown(row as number)))
+    expect(again).toEqual(known)
   })
 
   it('adds the weighted vector of a stem to a sum', () => {
