@@ -14,7 +14,7 @@ const maxIdsPerStatement = 16_384
 /** Cost of looking at them, in characters, even if none meets the condition. */
 const rangeWork = 1_024
 /** Row ids, digests or rows that one statement is given. */
-const maxGivenValues = 200
+const maxGivenValues = 100
 /** Cost of looking up a row, in characters. */
 export const lookupWork = 10
 
