@@ -4,6 +4,7 @@ import type { Profile } from '../domain/profile.ts'
 import type { ProfileConfig } from '../server/memoryRegistry.ts'
 import type { OpenedServer } from '../server/openServer.ts'
 import { addConfigOptions, type ConfigFlags, readConfigSources } from './configOptions.ts'
+import { limitHeapGrowth } from './heapGrowth.ts'
 import type { Environment } from './options.ts'
 import { setHelp } from './terminal/help.ts'
 import { releaseInterruptHandler } from './terminal/interrupt.ts'
@@ -32,6 +33,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
+  limitHeapGrowth()
   const sources = await readConfigSources(flags, environment)
   // Loaded lazily, so that help and usage errors appear at once.
   const [{ loadSettings }, { resolveServerConfig }] = await Promise.all([
