@@ -177,7 +177,9 @@ export class SoakClients {
     const scope = this.tenant()
     const body = { category: 'domain', key: this.say().slice(0, 30), value: this.say() }
     const { id } = parseObject(await this.request('POST', `/api/scopes/${scope}/knowledge`, body))
-    if (typeof id === 'string') this.knowledge.push({ scope, id })
+    // The same key again changes an entry and keeps its id.
+    const isKnown = this.knowledge.some((known) => known.scope === scope && known.id === id)
+    if (typeof id === 'string' && !isKnown) this.knowledge.push({ scope, id })
     const oldest = this.knowledge.length > maxKept ? this.knowledge.shift() : undefined
     if (oldest !== undefined) await this.request('DELETE', `/api/scopes/${oldest.scope}/knowledge/${oldest.id}`)
   }

@@ -7,6 +7,7 @@ import type { McpServices } from '../mcp/services.ts'
 import type { StdioConnection } from '../mcp/transports/stdio.ts'
 import type { Config } from '../server/config/schema.ts'
 import { formatCount } from '../text/formatCount.ts'
+import { limitHeapGrowth } from './heapGrowth.ts'
 import {
   addEmbedderOption,
   addStoreLocation,
@@ -71,6 +72,7 @@ export function addMcpCommand(program: Command): void {
 }
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
+  limitHeapGrowth()
   const logLine = createLog(flags.json === true)
   const config = await readMcpConfig(flags, environment)
   const [{ resolveMcpConfig }, { createPrincipal }] = await Promise.all([
