@@ -1,5 +1,6 @@
 import { type DerivedEntry, isBlank, type Message, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import { runSync, type Work } from '../domain/work.ts'
@@ -293,10 +294,8 @@ export class Renderer {
         content.length > minPausedCharacters ? yield* escapeMemoryTagsInSteps(content) : escapeMemoryTags(content),
       )
     const withCalls = unit.fault === undefined
-    const { label, separator } = mode
-    const text = messages
-      .map((message, at) => `${label}${formatLine(message, withCalls, escaped[at])}${separator}`)
-      .join('')
+    const lines = messages.map((message, at) => ({ message, escaped: escaped[at] as string }))
+    const text = formatLines({ lines, withCalls, mode })
     const isChanged =
       sendable.length < unit.messages.length ||
       unit.fault !== undefined ||
@@ -307,17 +306,12 @@ export class Renderer {
     const tokens =
       (isChanged ? undefined : this.#storedCost(unit, mode)) ?? (yield* countRendering(this.tokenizer, text, chat))
     if (text.length > minPausedCharacters) yield text.length
-    const { tokenizer } = this
-    return {
-      text,
-      chat: isOriginal ? chat.map((message, at) => withSource(message, sendable[at] as Message)) : chat,
-      tokens,
-      shortened: isChanged,
-      // Asked for only if it is shown: many renderings are made to find the one that fits.
-      get exact() {
-        return tokenizer.isExact(text)
-      },
-    }
+    return createRendering(
+      { lines, withCalls, mode },
+      isOriginal ? chat.map((message, at) => withSource(message, sendable[at] as Message)) : chat,
+      { tokens, shortened: isChanged },
+      this.tokenizer,
+    )
   }
 
   /**
@@ -385,6 +379,34 @@ export class Renderer {
     return selectSentencesInSteps(text, (candidate) => this.tokenizer.count(candidate) <= maxTokens)
   }
 }
+
+/** Messages, and their contents with escaped memory tags, before they are one text. */
+type Lines = {
+  readonly lines: readonly { readonly message: Message; readonly escaped: string }[]
+  readonly withCalls: boolean
+  readonly mode: RenderMode
+}
+
+const formatLines = ({ lines, withCalls, mode: { label, separator } }: Lines): string =>
+  lines.map(({ message, escaped }) => `${label}${formatLine(message, withCalls, escaped)}${separator}`).join('')
+
+/** Writes the text when it is asked for: renderings are kept for their token counts, and few of them are shown. */
+const createRendering = (
+  lines: Lines,
+  chat: readonly ChatMessage[],
+  { tokens, shortened }: Pick<Rendering, 'tokens' | 'shortened'>,
+  tokenizer: Tokenizer,
+): Rendering => ({
+  get text() {
+    return formatLines(lines)
+  },
+  chat,
+  tokens,
+  shortened,
+  get exact() {
+    return tokenizer.isExact(formatLines(lines))
+  },
+})
 
 const isRewriting = ({ as }: RenderStep): boolean => as === 'json' || as === 'uncomment'
 const isSingle = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined

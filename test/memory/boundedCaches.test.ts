@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
+import { Renderer, singleUnit } from '../../src/context/render.ts'
 import { copyText } from '../../src/domain/copyText.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { EmbeddingCache } from '../../src/memory/embeddingCache.ts'
@@ -17,7 +18,7 @@ import { EventCounts } from '../../src/stores/ram/eventCounts.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { textAnalysis, wordTable } from '../../src/stores/textAnalysis.ts'
 import { LongTextCounts } from '../../src/tokenizers/recentCounts.ts'
-import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
+import { exactTokenizer, tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { annKey, factWithSpan, nextChange, testKeyring } from '../stores/encrypted/fixtures.ts'
 
 setFlagsFromString('--expose-gc')
@@ -141,6 +142,23 @@ describe('a cache', () => {
     })
     expect(models.get(parseKey('acme:s599'))).toBeDefined()
     expect(retained).toBeLessThan(30 * megabyte)
+  })
+
+  it('of renderings › keeps no second copy of the messages', async () => {
+    const tokenizer = await tokenizerNamed('upper-bound')
+    const renderer = new Renderer(tokenizer)
+    const messages = Array.from({ length: 150 }, (_, at) => ({
+      ...createMessage(at + 1, createText(2_000)),
+      ...{ kind: 'message' as const, id: `m${at + 1}`, tokens: 1, tokenizer: 'none', weight: 1, offset: 0 },
+    }))
+    const size = messages.reduce((sum, { content }) => sum + content.length, 0)
+    expect(size).toBeGreaterThan(2 * megabyte)
+    const mode = { show: 'block', label: 'Earlier: ', separator: '\n\n' } as const
+    const render = () =>
+      messages.map((message) => renderer.renderUnit(singleUnit(message), mode, { as: 'whole' }, size)?.tokens)
+    const retained = await measureRetained(() => void render())
+    expect(render()).toEqual(messages.map(({ content }) => tokenizer.count(`Earlier: user: ${content}\n\n`)))
+    expect(retained).toBeLessThan(0.3 * size)
   })
 
   it('of token counts › does not keep the texts it counted', async () => {
