@@ -48,19 +48,37 @@ export async function prepareServer(
     onWarning(
       `${name} runs with fsync or full_page_writes off: a power failure can lose or damage acknowledged data. Turn both on.`,
     )
+  await checkEncryption(database, isEncrypted)
   await database.migrate('store', storeMigrations)
   if (isReplica) return
   await database.call('adopt_stamps', [identity], 'always')
   const isMarked = await database.call<boolean>('mark_encryption', [isEncrypted], 'always')
-  if (isMarked === isEncrypted) return
-  throw isMarked
+  if (isMarked !== isEncrypted) throw encryptionError(name, isMarked)
+}
+
+/** Refuses encrypted content without a key, and other content with one, before older tables are migrated. */
+async function checkEncryption(database: Database, isEncrypted: boolean): Promise<void> {
+  const { name, schema } = database
+  const [tables] = await database.query(`SELECT to_regclass('${schema}.setting') IS NOT NULL`, [], 'always')
+  if (tables?.[0] !== true) return
+  // A database without sessions may become either.
+  const readMark = `SELECT value = 'true' FROM ${schema}.setting
+    WHERE name = 'encrypted' AND EXISTS (SELECT 1 FROM ${schema}.session)`
+  const [mark] = await database.transaction('*', (session) => session.query(readMark, []), {
+    repeat: 'always',
+    readOnly: true,
+  })
+  if (mark !== undefined && mark[0] !== isEncrypted) throw encryptionError(name, mark[0] === true)
+}
+
+const encryptionError = (name: string, isMarked: boolean): MemoryError =>
+  isMarked
     ? new MemoryError('bad-secret', `${name} is encrypted. Pass the source of its key (--store-key).`)
     : new MemoryError(
         'bad-option',
         `${name} holds unencrypted sessions. Omit the key, or export them and import them into an encrypted store.`,
         { param: 'storeKey' },
       )
-}
 
 const describeRole = (name: string, schema: string, user: string): string =>
   `The user ${user} of ${name} bypasses row-level security, the second wall between tenants. Connect as a role of its own: ` +

@@ -94,4 +94,18 @@ describe('a PostgreSQL database', () => {
     expect(await listOpened(url, newKey, 'bad-option', /holds unencrypted sessions\. Omit the key/)).toEqual([])
     expect(await readRows(url)).toBe(before)
   })
+
+  verifies('R-01', 'of an older format › opened without its key or with one it lacks › is not migrated', async () => {
+    for (const [own, given, code] of [
+      [oldKey, undefined, 'bad-secret'],
+      [undefined, newKey, 'bad-option'],
+    ] as const) {
+      const url = await createDatabase(own)
+      const database = new URL(url).pathname.slice(1)
+      await server.administer('UPDATE threadkeep.migration SET version = version - 1 RETURNING 1', database)
+      const before = await readRows(url)
+      await expect(openStore(url, given)).rejects.toMatchObject({ code })
+      expect(await readRows(url)).toBe(before)
+    }
+  })
 })
