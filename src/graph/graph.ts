@@ -81,10 +81,10 @@ export async function openStoreGraph(store: Store, options: GraphOptions = {}): 
 /**
  * Erases from the graphs of stores what a memory forgets in a scope: the rows that contain a text, or, for a graph
  * outside its store's database, everything. `placeholders` stand for secrets that contain the text. Adds the deleted
- * rows to the result as kind and row id. The caller wipes the files of the stores afterwards.
+ * rows to the result as kind and number. The caller wipes the files of the stores afterwards.
  *
  * @example
- * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }
+ * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 1', 'observation 1'] }
  */
 export async function forgetInGraphs(
   stores: readonly Store[],

@@ -110,6 +110,23 @@ describe('forgetting a text', () => {
     expect(databaseFiles(file).filter((path) => existsSync(path))).toEqual([])
   })
 
+  verifies('X-01', 'with rows of another tenant before, and of none › reports the same', async () => {
+    for (const open of [() => openStore(`sqlite:${fresh()}`), () => openPostgres(), () => openStore('ram:')]) {
+      const reports: unknown[] = []
+      for (const others of [0, 3]) {
+        const store = await open()
+        const memory = await openMemory({ store })
+        const graph = (await openStoreGraph(store)) ?? (await openGraph('ram:', { memoryStore: store }))
+        for (let name = 0; name < others; name++)
+          await graph.write('beta', { entities: [person(`beta ${name}`), person(`more ${name}`)] })
+        await fillGraph(graph)
+        reports.push((await memory.forget({ scope: 'acme', text: canary })).sessions)
+        await Promise.all([memory.close(), graph.close()])
+      }
+      expect(reports[1]).toEqual(reports[0])
+    }
+  })
+
   verifies('X-05', 'through a memory includes the graph in its database, plain or encrypted, and in RAM', async () => {
     const storeKey = writeKeyFile(fresh('.key'))
     for (const open of [

@@ -43,7 +43,7 @@ export class PostgresGraphArchive implements GraphArchive {
   }
 }
 
-/** Deletes the rows that contain one of the texts, ignoring case. Returns them as kind and row id. */
+/** Deletes the rows that contain one of the texts, ignoring case. Returns them as kind and number. */
 export async function deleteContaining(rows: WorkspaceRows, texts: readonly string[]): Promise<readonly string[]> {
   const { nodeOfObservation, ...found } = await runInSlices(
     rowsContainingInSteps(await selectAll(rows), texts),
@@ -56,7 +56,8 @@ export async function deleteContaining(rows: WorkspaceRows, texts: readonly stri
   await rows.deleteNodes(node)
   await rows.deleteRows([...relationship, ...link, ...observation, ...(await rows.findWithEnd(refs, 'link'))])
   return Object.entries({ entity, relationship, node, link, observation }).flatMap(([kind, places]) =>
-    places.map((place) => `${kind} ${place}`),
+    // Not the places, which count the rows of other tenants, too.
+    places.map((_, index) => `${kind} ${index + 1}`),
   )
 }
 

@@ -38,9 +38,9 @@ type RelationshipCells = readonly [
 ]
 
 /** Maps items and adds them to a list. Interruptible work. */
-function* addInSteps<T, U>(list: U[], items: readonly T[], map: (item: T) => U): Work<void> {
-  for (const item of items) {
-    list.push(map(item))
+function* addInSteps<T, U>(list: U[], items: readonly T[], map: (item: T, index: number) => U): Work<void> {
+  for (const [index, item] of items.entries()) {
+    list.push(map(item, index))
     yield 1
   }
 }
@@ -87,7 +87,7 @@ export class SqliteGraphArchive implements GraphArchive {
 
   /**
    * Deletes those of the rows that still contain one of the texts: others may have written since they were found. Call
-   * it inside `eraseInSteps`. Returns the deleted rows as kind and row id.
+   * it inside `eraseInSteps`. Returns the deleted rows as kind and number.
    */
   *deleteContaining(workspaceName: string, texts: readonly string[], found: RowsContaining): Work<readonly string[]> {
     const deleted: string[] = []
@@ -132,8 +132,9 @@ export class SqliteGraphArchive implements GraphArchive {
     for (const rows of observationChunks)
       yield* deleteWhereInSteps(database, 'graph_observation', isObservation, ...valuesOf(key, rows))
     const deleted: string[] = []
+    // Not the row ids, which count the rows of other tenants, too.
     for (const [kind, ids] of Object.entries({ entity, relationship, node, link, observation }))
-      yield* addInSteps(deleted, ids, (rowId) => `${kind} ${rowId}`)
+      yield* addInSteps(deleted, ids, (_, index) => `${kind} ${index + 1}`)
     return deleted
   }
 
