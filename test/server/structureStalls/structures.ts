@@ -229,7 +229,7 @@ export const structures: Readonly<Record<string, Structure>> = {
     ]),
   ]),
   'chat, long reply': async (client, bytes, session) => {
-    client.setReply(words(Math.min(bytes, 16_000_000)))
+    client.setReply(words(Math.min(bytes, 7_900_000)))
     await client
       .post(chat(session), { model: 'gpt-4o', messages: [user('Hello')] })
       .finally(() => client.setReply('Fine.'))
