@@ -213,12 +213,16 @@ export class ScopeIndex {
       stored.add(entry.id)
       if (!isActive(entry)) continue
       const old = before.get(entry.id)
-      const isUnchanged =
-        old !== undefined &&
-        old.entry.at === entry.at &&
-        old.entry.kind === entry.kind &&
-        getEntryText(old.entry) === getEntryText(entry)
-      after.set(entry.id, { row: isUnchanged ? old.row : yield* this.addDerived(key, entry), entry })
+      let isUnchanged = old !== undefined && old.entry.at === entry.at && old.entry.kind === entry.kind
+      if (isUnchanged && old !== undefined) {
+        const text = getEntryText(entry)
+        isUnchanged = getEntryText(old.entry) === text
+        yield text.length
+      }
+      after.set(entry.id, {
+        row: isUnchanged && old !== undefined ? old.row : yield* this.addDerived(key, entry),
+        entry,
+      })
       if (isUnchanged) before.delete(entry.id)
       else if (old !== undefined) this.changed.push({ key, entry })
     }

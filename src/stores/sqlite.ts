@@ -8,7 +8,7 @@ import {
   checkRecordRange,
   checkTarget,
 } from '../domain/checkStoreOptions.ts'
-import type { Message } from '../domain/entry.ts'
+import type { DerivedEntry, Entry, Message } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type {
@@ -162,7 +162,8 @@ export class SqliteStore implements Store, SearchIndex {
     })
   }
 
-  readHead(key: Key, recent: number): Promise<SessionHead> {
+  async readHead(key: Key, recent: number): Promise<SessionHead> {
+    if (!this.headCache.hasDerived(key)) await this.headCache.loadDerived(key, (query) => this.read(query))
     return recent > maxPageMessages ? this.readLongHead(key, recent) : this.read(() => this.headCache.head(key, recent))
   }
 
@@ -324,7 +325,7 @@ export class SqliteStore implements Store, SearchIndex {
     return new StoreSearch({
       changes: (where, { stamp }) => this.changesSince(where, stamp),
       readMessages: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
-      readDerived: (key) => this.read(() => this.reader.derivedOf(key)),
+      readDerived: (key) => this.readDerived(key),
       readVectors: (...range) => this.read(() => this.vectors.listVectors(...range)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where)), yieldWhenLong),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
@@ -332,8 +333,17 @@ export class SqliteStore implements Store, SearchIndex {
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
       analysis: textAnalysis,
-      readEntries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
+      readEntries: async (found) => {
+        const entries: (Entry | undefined)[] = []
+        for (const { key, id } of found) entries.push(await this.read(() => this.reader.entry(key, id)))
+        return entries
+      },
     })
+  }
+
+  private async readDerived(key: Key): Promise<readonly DerivedEntry[]> {
+    const many = await this.headCache.readManyDerived(key, (query) => this.read(query))
+    return many?.entries ?? this.read(() => this.reader.derivedOf(key))
   }
 
   /** Submits an erasure and waits until the log has nothing of the erased data. */

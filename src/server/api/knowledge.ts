@@ -3,7 +3,7 @@ import { knowledgeKey, parseKey, type Scope } from '../../domain/key.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { changeKnowledge, restoreKnowledge } from '../../upkeep/confidence.ts'
 import { notFound } from '../http/httpError.ts'
-import { type Handlers, sendJson } from '../http/requestContext.ts'
+import { type Handlers, sendJson, sendPage } from '../http/requestContext.ts'
 import { scopeHandler } from './access.ts'
 import { newKnowledge } from './bodies.ts'
 import { pageById, readBody, readFlag } from './input.ts'
@@ -16,7 +16,7 @@ export const knowledgeRoutes: Handlers = {
     async ({ server, client, query }, scope) => {
       const isListed = readFlag(query, 'archived', false) ? () => true : ({ archived }: Knowledge) => archived !== true
       const entries = (await listKnowledge(server.memories.scopes, scope, readPerson(query))).filter(isListed)
-      sendJson(client.response, 200, pageById(entries.map(knowledgeView), query))
+      await sendPage(client.response, pageById(entries.map(knowledgeView), query))
     },
   ),
   'POST /api/scopes/{scope}/knowledge': scopeHandler([], async (context, scope) => {

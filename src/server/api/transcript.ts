@@ -1,6 +1,6 @@
 import type { Json } from '../../domain/entry.ts'
 import { notFound } from '../http/httpError.ts'
-import { type Handlers, type RequestContext, readNumber, sendJson } from '../http/requestContext.ts'
+import { type Handlers, type RequestContext, readNumber, sendJson, sendPage } from '../http/requestContext.ts'
 import { listBranches, readBranch } from '../turn/branches.ts'
 import { type SessionAccess, sessionHandler } from './access.ts'
 import { recordUpdate } from './bodies.ts'
@@ -15,7 +15,7 @@ export const transcriptRoutes: Handlers = {
     const limit = readLimit(query)
     const messages = await memory.transcript(key, { after: readCursor(query), limit: limit + 1 })
     const page = toPage(messages.map(messageView), limit, ({ sequence }) => sequence)
-    sendJson(client.response, 200, page)
+    await sendPage(client.response, page)
   }),
   'GET /api/sessions/{key}/context': sessionHandler(['query', 'budget', 'masked'], async (context, session) => {
     const { key, memory } = session
@@ -26,7 +26,7 @@ export const transcriptRoutes: Handlers = {
   }),
   'GET /api/sessions/{key}/summaries': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
     const summaries = await memory.upkeep.summaries(key)
-    sendJson(client.response, 200, pageById(summaries.map(summaryView), query))
+    await sendPage(client.response, pageById(summaries.map(summaryView), query))
   }),
   'GET /api/sessions/{key}/facts': sessionHandler(
     ['as_of', 'history', ...pageParameters],
@@ -34,7 +34,7 @@ export const transcriptRoutes: Handlers = {
       const asOf = readTime(query, 'as_of')
       const history = readFlag(query, 'history', false)
       const facts = await memory.upkeep.facts(key, asOf === undefined ? { history } : { asOf })
-      sendJson(client.response, 200, pageById(facts.map(factView), query))
+      await sendPage(client.response, pageById(facts.map(factView), query))
     },
   ),
   'GET /api/sessions/{key}/record': sessionHandler(['as_of'], async ({ client, query }, { key, memory }) => {
@@ -61,7 +61,7 @@ export const transcriptRoutes: Handlers = {
       if (all.length === 0) throw notFound()
       const messages = all.filter(({ sequence }) => sequence > readCursor(query))
       const page = toPage(messages.map(messageView), readLimit(query), ({ sequence }) => sequence)
-      sendJson(client.response, 200, page)
+      await sendPage(client.response, page)
     },
   ),
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { shortenText } from '../../domain/error.ts'
 import type { Key, Scope } from '../../domain/key.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { allowsScope, type Credential } from '../auth/credential.ts'
 import type { RequestTrace } from '../observability/tracing.ts'
 import type { TurnRecord } from '../observability/usageStats.ts'
@@ -41,6 +42,30 @@ export function sendJson(
   response
     .writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': body.length })
     .end(body)
+}
+
+/** Characters of a page that are written in one turn of the event loop, unless one item has more. */
+const maxPartCharacters = 262_144
+
+/** Sends a page of a list as `sendJson` does. Its items may have megabytes each: others run in between. */
+export async function sendPage(
+  response: ServerResponse,
+  { items, ...rest }: { readonly items: readonly unknown[]; readonly next: string | null },
+): Promise<void> {
+  const parts: Buffer[] = []
+  let text = '{"items":['
+  for (const [index, item] of items.entries()) {
+    text += `${index === 0 ? '' : ','}${JSON.stringify(item)}`
+    if (text.length < maxPartCharacters) continue
+    parts.push(Buffer.from(text))
+    text = ''
+    await yieldWhenLong()
+  }
+  parts.push(Buffer.from(`${text}],${JSON.stringify(rest).slice(1)}`))
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': length })
+  for (const part of parts) response.write(part)
+  response.end()
 }
 
 /** Throws 404 when the caller may not use the scope. */

@@ -63,7 +63,8 @@ export function compareMessages(
     const b = sent[sentIndex]
     if (a === undefined || b === undefined || a.role !== b.role) return false
     if (isIdentical(a, b)) return true
-    if (isUser(a) && isTrimmed(a.content) && isTrimmed(b.content)) return false
+    if (isUser(a) && (differInLength(a.content, b.content) || (isTrimmed(a.content) && isTrimmed(b.content))))
+      return false
     const [left, right] = [storedForm(storedIndex), sentForm(sentIndex)]
     return left.text === right.text && left.header === right.header
   }
@@ -81,6 +82,12 @@ export function compareMessages(
     storedKey: (index) => storedForm(index).key,
     sentKey: (index) => sentForm(index).key,
   }
+}
+
+/** True for texts of users whose normal forms cannot be equal: a line break of two characters becomes one. */
+function differInLength(one: string, other: string): boolean {
+  const [a, b] = [one.trim().length, other.trim().length]
+  return 2 * Math.min(a, b) < Math.max(a, b)
 }
 
 /** User text without surrounding white space is its own normal form. */

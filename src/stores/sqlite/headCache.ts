@@ -6,6 +6,7 @@ import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domai
 import { estimateSize } from '../../domain/stringify.ts'
 import { estimateMessageBytes, sliceTail } from '../messageTail.ts'
 import { putEntries } from '../putEntries.ts'
+import { yieldToEventLoop } from '../yieldToEventLoop.ts'
 import type { Reader } from './read.ts'
 import { copyDerived, type SessionRow } from './rows.ts'
 
@@ -27,6 +28,12 @@ const unchecked = -1
 const maxTailMessages = 512
 const maxSessions = 1_000
 const defaultMaxBytes = 32_000_000
+/** Derived entries that are read and parsed in one turn: up to 10 ms; an entry of the maximum size takes 30 ms for each. */
+const maxDerivedBytes = 1_000_000
+
+/** Runs a query in a turn of the event loop. */
+type RunQuery = <T>(query: () => T) => Promise<T>
+type ReadDerived = { readonly row: SessionRow; readonly entries: DerivedEntry[] }
 
 /**
  * Session cache in front of the database. Before each answer it checks that nothing was written since: one query of
@@ -44,6 +51,66 @@ export class HeadCache {
   /** Estimated size of the cache. */
   get bytes(): number {
     return this.sessions.totalSize
+  }
+
+  /** False if `head` would have to read derived entries. */
+  hasDerived(key: Key): boolean {
+    return this.sessions.peek(formatKey(key))?.derived !== undefined
+  }
+
+  /** Reads derived entries into the cache, if they are many, in several turns of the event loop. Leaves others to `head`. */
+  async loadDerived(key: Key, run: RunQuery): Promise<void> {
+    const read = await this.readManyDerived(key, run)
+    if (read !== undefined) await run(() => this.keepDerived(key, read))
+  }
+
+  /** Reads derived entries in several turns; undefined if they are few, or have changed meanwhile. */
+  async readManyDerived(key: Key, run: RunQuery): Promise<ReadDerived | undefined> {
+    const plan = await run(() => this.planDerived(key))
+    if (plan === undefined) return undefined
+    const entries: DerivedEntry[] = []
+    for (const places of plan.groups) {
+      const rows = await run(() => this.reader.derivedRows(places))
+      await yieldToEventLoop()
+      entries.push(...this.reader.parseDerivedRows(key, rows))
+      await yieldToEventLoop()
+    }
+    return (await run(() => this.isCurrent(key, plan.row))) ? { row: plan.row, entries } : undefined
+  }
+
+  private isCurrent(key: Key, row: SessionRow): boolean {
+    const current = this.reader.session(key)
+    return current !== undefined && hasSameDerived(current, row)
+  }
+
+  /** Groups the places of derived entries by size; undefined if one group has all. */
+  private planDerived(key: Key): { readonly row: SessionRow; readonly groups: readonly number[][] } | undefined {
+    const row = this.reader.session(key)
+    if (row === undefined || row.derivedVersion === 0) return undefined
+    const groups: number[][] = []
+    let groupBytes = Number.POSITIVE_INFINITY
+    for (const [place, bytes] of this.reader.derivedSizes(row.id)) {
+      if (groupBytes + bytes > maxDerivedBytes) {
+        groups.push([])
+        groupBytes = 0
+      }
+      groups.at(-1)?.push(place)
+      groupBytes += bytes
+    }
+    return groups.length < 2 && groupBytes <= maxDerivedBytes ? undefined : { row, groups }
+  }
+
+  private keepDerived(key: Key, { row, entries }: ReadDerived): void {
+    const current = this.reader.session(key)
+    if (current === undefined || !hasSameDerived(current, row)) return
+    const cached = this.sessions.get(formatKey(key))
+    const session =
+      cached?.row.revision === current.revision
+        ? cached
+        : { row: current, checkedVersion: unchecked, tail: [], derivedBytes: 0 }
+    session.derived = entries
+    session.derivedBytes = sizeOf(entries)
+    this.add(key, session)
   }
 
   head(key: Key, recent: number): SessionHead {
@@ -241,6 +308,12 @@ function isComplete({ row, tail, first, lastUserMessage, derived }: CachedSessio
 }
 
 /** True if messages were only added at the end, and few enough messages were added to read only those. */
+const hasSameDerived = (one: SessionRow, other: SessionRow): boolean =>
+  one.id === other.id &&
+  one.epoch === other.epoch &&
+  one.removals === other.removals &&
+  one.derivedVersion === other.derivedVersion
+
 const isContinuation = (previous: SessionRow, current: SessionRow): boolean =>
   previous.id === current.id &&
   previous.epoch === current.epoch &&

@@ -41,6 +41,8 @@ const statements = {
   backward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   externalId: `SELECT ${messageColumns} FROM message WHERE session = ? AND external_id = ?`,
   derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? ORDER BY place`,
+  derivedSizes: 'SELECT place, octet_length(body) FROM derived WHERE session = ? ORDER BY place',
+  derivedAt: `SELECT ${derivedColumns} FROM derived WHERE place IN (SELECT value FROM json_each(?)) ORDER BY place`,
   oneMessage: `SELECT ${qualifyColumns('m', messageColumns)} FROM session s JOIN message m ON m.session = s.id WHERE s.scope = ? AND s.name = ? AND m.sequence = ?`,
   oneDerived: `SELECT ${qualifyColumns('d', derivedColumns)} FROM session s JOIN derived d ON d.session = s.id WHERE s.scope = ? AND s.name = ? AND d.id = ?`,
   all: `SELECT ${listedColumns} FROM session WHERE (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
@@ -133,7 +135,21 @@ export class Reader {
   }
 
   derived(key: Key, session: number): DerivedEntry[] {
-    return (this.sql.derived.all(session) as unknown as Cells[]).flatMap((row) => this.parseDerived(key, row) ?? [])
+    return this.parseDerivedRows(key, this.sql.derived.all(session) as unknown as Cells[])
+  }
+
+  /** Places and bytes of the derived entries of a session, in order. */
+  derivedSizes(session: number): readonly (readonly [place: number, bytes: number])[] {
+    return this.sql.derivedSizes.all(session) as unknown as [number, number][]
+  }
+
+  /** Rows of derived entries, for `parseDerivedRows`. */
+  derivedRows(places: readonly number[]): readonly Cells[] {
+    return this.sql.derivedAt.all(JSON.stringify(places)) as unknown as Cells[]
+  }
+
+  parseDerivedRows(key: Key, rows: readonly Cells[]): DerivedEntry[] {
+    return rows.flatMap((row) => this.parseDerived(key, row) ?? [])
   }
 
   entry(key: Key, id: string): Entry | undefined {
