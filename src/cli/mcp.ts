@@ -7,7 +7,6 @@ import type { McpServices } from '../mcp/services.ts'
 import type { StdioConnection } from '../mcp/transports/stdio.ts'
 import type { Config } from '../server/config/schema.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { limitHeapGrowth } from './heapGrowth.ts'
 import {
   addEmbedderOption,
   addStoreLocation,
@@ -18,6 +17,7 @@ import {
   type StoreFlags,
 } from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
+import { limitHeapGrowth } from './terminal/heapGrowth.ts'
 import { option, setHelp } from './terminal/help.ts'
 import { releaseInterruptHandler } from './terminal/interrupt.ts'
 

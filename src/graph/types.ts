@@ -187,6 +187,6 @@ export interface GraphArchive {
 export interface StoreGraph extends Graph {
   readonly nodes: NodeStore
   readonly archive: GraphArchive
-  /** Erases the rows that contain one of the texts, ignoring case. Returns them as kind and number, such as `entity 1`. */
+  /** Erases the rows that contain one of the texts, ignoring case. Returns them as kind and number: `entity 1`. */
   forget(workspace: string, texts: readonly string[], options?: ForgetOptions): Promise<readonly string[]>
 }

@@ -8,7 +8,7 @@ import {
   checkRecordRange,
   checkTarget,
 } from '../domain/checkStoreOptions.ts'
-import type { DerivedEntry, Entry, Message } from '../domain/entry.ts'
+import type { Message } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type {
@@ -45,7 +45,7 @@ import { connectReader, connectWriter, prepareFile } from './sqlite/connect.ts'
 import { retireKeys } from './sqlite/encryption.ts'
 import { toMemoryError } from './sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, hasLostName, releaseFile } from './sqlite/fileGuard.ts'
-import { HeadCache } from './sqlite/headCache.ts'
+import { HeadCache, maxPageMessages } from './sqlite/headCache.ts'
 import type { DatabaseSync } from './sqlite/nodeSqlite.ts'
 import { isCiphertext, plaintextError, requireEncrypted, requireEncryptedValues } from './sqlite/plaintextRows.ts'
 import { Reader } from './sqlite/read.ts'
@@ -59,7 +59,7 @@ import { WipeRunner } from './sqlite/wipe/wipeRunner.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
 import { textAnalysis } from './textAnalysis.ts'
-import { waitForTurn, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
+import { mapInOrder, waitForTurn, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
 
 /** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
@@ -90,9 +90,6 @@ const optionChecks: OptionChecks<SqliteStoreOptions> = {
   minSnapshotMessages: integerAtLeast(0),
   keyring: anyObject,
 }
-
-/** Messages read at a time: about 10 ms. */
-const maxPageMessages = 250
 
 /** Reads on the calling thread, from the head cache or the file; writes in a worker thread. */
 export class SqliteStore implements Store, SearchIndex {
@@ -164,12 +161,14 @@ export class SqliteStore implements Store, SearchIndex {
 
   async readHead(key: Key, recent: number): Promise<SessionHead> {
     if (!this.headCache.hasDerived(key)) await this.headCache.loadDerived(key, (query) => this.read(query))
-    return recent > maxPageMessages ? this.readLongHead(key, recent) : this.read(() => this.headCache.head(key, recent))
+    const limit = await this.limitPage(key, { limit: recent, newest: true })
+    return recent > limit ? this.readLongHead(key, recent, limit) : this.read(() => this.headCache.head(key, recent))
   }
 
   async readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
     checkPage(range)
-    return range.limit > maxPageMessages ? this.readPages(key, range) : this.read(() => this.headCache.page(key, range))
+    const limit = await this.limitPage(key, range)
+    return range.limit > limit ? this.readPages(key, range, limit) : this.read(() => this.headCache.page(key, range))
   }
 
   findMessages(key: Key, externalIds: readonly string[]): Promise<readonly Message[]> {
@@ -324,8 +323,8 @@ export class SqliteStore implements Store, SearchIndex {
   private createFinder(): StoreSearch {
     return new StoreSearch({
       changes: (where, { stamp }) => this.changesSince(where, stamp),
-      readMessages: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
-      readDerived: (key) => this.readDerived(key),
+      readMessages: (key, after, limit) => this.headCache.readIndexed(key, after, limit, (query) => this.read(query)),
+      readDerived: (key) => this.headCache.readDerivedInTurns(key, (query) => this.read(query)),
       readVectors: (...range) => this.read(() => this.vectors.listVectors(...range)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where)), yieldWhenLong),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
@@ -333,17 +332,9 @@ export class SqliteStore implements Store, SearchIndex {
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
       analysis: textAnalysis,
-      readEntries: async (found) => {
-        const entries: (Entry | undefined)[] = []
-        for (const { key, id } of found) entries.push(await this.read(() => this.reader.entry(key, id)))
-        return entries
-      },
+      // One after the other: each may have megabytes.
+      readEntries: (found) => mapInOrder(found, ({ key, id }) => this.read(() => this.reader.entry(key, id))),
     })
-  }
-
-  private async readDerived(key: Key): Promise<readonly DerivedEntry[]> {
-    const many = await this.headCache.readManyDerived(key, (query) => this.read(query))
-    return many?.entries ?? this.read(() => this.reader.derivedOf(key))
   }
 
   /** Submits an erasure and waits until the log has nothing of the erased data. */
@@ -354,17 +345,23 @@ export class SqliteStore implements Store, SearchIndex {
     return result
   }
 
-  private async readLongHead(key: Key, recent: number): Promise<SessionHead> {
-    const head = await this.read(() => this.headCache.head(key, maxPageMessages))
-    if (head.messages <= maxPageMessages) return head
+  /** Number of messages of a range that one turn may read. */
+  private async limitPage(key: Key, range: PageOptions): Promise<number> {
+    if (this.headCache.isCached(key, range)) return Math.min(range.limit, maxPageMessages)
+    return this.read(() => this.headCache.limitPage(key, range))
+  }
+
+  private async readLongHead(key: Key, recent: number, limit: number): Promise<SessionHead> {
+    const head = await this.read(() => this.headCache.head(key, limit))
+    if (head.messages <= limit) return head
     const all = await this.readRest(key, head.recent, { limit: recent, newest: true })
     return all === undefined ? this.read(() => this.headCache.head(key, recent)) : { ...head, recent: all }
   }
 
-  private async readPages(key: Key, range: PageOptions): Promise<readonly Message[]> {
+  private async readPages(key: Key, range: PageOptions, limit: number): Promise<readonly Message[]> {
     const { damagedRows } = this
-    const page = await this.read(() => this.headCache.page(key, { ...range, limit: maxPageMessages }))
-    if (page.length + this.damagedRows - damagedRows < maxPageMessages) return page
+    const page = await this.read(() => this.headCache.page(key, { ...range, limit }))
+    if (page.length + this.damagedRows - damagedRows < limit) return page
     return (await this.readRest(key, page, range)) ?? this.read(() => this.headCache.page(key, range))
   }
 
@@ -384,10 +381,11 @@ export class SqliteStore implements Store, SearchIndex {
     for (let [page, count] = [first, first.length]; !isLast && count < range.limit; count += page.length) {
       await yieldToEventLoop()
       const { damagedRows } = this
-      const limit = Math.min(maxPageMessages, range.limit - count)
       const edge = isNewest ? page[0] : page.at(-1)
       if (edge === undefined) return undefined
-      const rest = isNewest ? { ...range, before: edge.sequence } : { ...range, after: edge.sequence }
+      const next = isNewest ? { before: edge.sequence } : { after: edge.sequence }
+      const rest = { ...range, ...next, limit: range.limit - count }
+      const limit = await this.limitPage(key, rest)
       page = await this.read(() => this.headCache.page(key, { ...rest, limit }))
       if (lineage === undefined || lineage !== this.headCache.lineage(key)) return undefined
       isLast = page.length + this.damagedRows - damagedRows < limit

@@ -36,6 +36,13 @@ export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U)
   return mapped
 }
 
+/** Maps items one after the other. */
+export async function mapInOrder<T, U>(items: readonly T[], map: (item: T) => Promise<U>): Promise<U[]> {
+  const mapped: U[] = []
+  for (const item of items) mapped.push(await map(item))
+  return mapped
+}
+
 /** Reads that wait for a turn, oldest first. */
 const waitingReads: (() => void)[] = []
 let isRunScheduled = false

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 
 const run = promisify(execFile)
-const module = new URL('../../src/cli/heapGrowth.ts', import.meta.url).href
+const module = new URL('../../src/cli/terminal/heapGrowth.ts', import.meta.url).href
 
 /** Replaces parts of 60 MB of objects again and again. Prints the largest heap, as a multiple of what is in use. */
 const replaceObjects = `

@@ -15,9 +15,9 @@ type Reading = {
 }
 
 /**
- * Optimizer statistics of a session, a tenant or all sessions. Reading those of many takes as long as there are sessions:
- * requests at the same time share a reading, and a slow one is used again, so that probes take a twentieth of the time at
- * most.
+ * Optimizer statistics of a session, a tenant or all sessions. Reading those of many takes as long as there are
+ * sessions: requests at the same time share a reading, and a slow one is used again, so that probes take a twentieth of
+ * the time at most.
  */
 export class OptimizerStatusReader {
   private readonly memories: MemoryRegistry

@@ -4,6 +4,7 @@ import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
 import { estimateSize } from '../../domain/stringify.ts'
+import type { SearchableMessage } from '../../search/scopeIndex.ts'
 import { estimateMessageBytes, sliceTail } from '../messageTail.ts'
 import { putEntries } from '../putEntries.ts'
 import { yieldToEventLoop } from '../yieldToEventLoop.ts'
@@ -28,8 +29,13 @@ const unchecked = -1
 const maxTailMessages = 512
 const maxSessions = 1_000
 const defaultMaxBytes = 32_000_000
-/** Derived entries that are read and parsed in one turn: up to 10 ms; an entry of the maximum size takes 30 ms for each. */
+/** Derived entries that are read in one turn: up to 10 ms. An entry of the maximum size takes 30 ms. */
 const maxDerivedBytes = 1_000_000
+
+/** Messages that are read in one turn: about 10 ms. */
+export const maxPageMessages = 250
+/** Bytes of messages that are read in one turn, unless one has more: about 10 ms. */
+const maxPageBytes = 4_000_000
 
 /** Runs a query in a turn of the event loop. */
 type RunQuery = <T>(query: () => T) => Promise<T>
@@ -58,14 +64,19 @@ export class HeadCache {
     return this.sessions.peek(formatKey(key))?.derived !== undefined
   }
 
-  /** Reads derived entries into the cache, if they are many, in several turns of the event loop. Leaves others to `head`. */
+  /** Reads derived entries into the cache, if they are many, in several turns. Leaves others to `head`. */
   async loadDerived(key: Key, run: RunQuery): Promise<void> {
     const read = await this.readManyDerived(key, run)
     if (read !== undefined) await run(() => this.keepDerived(key, read))
   }
 
+  /** Reads derived entries, many in several turns. */
+  async readDerivedInTurns(key: Key, run: RunQuery): Promise<readonly DerivedEntry[]> {
+    return (await this.readManyDerived(key, run))?.entries ?? run(() => this.reader.derivedOf(key))
+  }
+
   /** Reads derived entries in several turns; undefined if they are few, or have changed meanwhile. */
-  async readManyDerived(key: Key, run: RunQuery): Promise<ReadDerived | undefined> {
+  private async readManyDerived(key: Key, run: RunQuery): Promise<ReadDerived | undefined> {
     const plan = await run(() => this.planDerived(key))
     if (plan === undefined) return undefined
     const entries: DerivedEntry[] = []
@@ -111,6 +122,38 @@ export class HeadCache {
     session.derived = entries
     session.derivedBytes = sizeOf(entries)
     this.add(key, session)
+  }
+
+  /** True if the cache may answer without reading messages. */
+  isCached(key: Key, range: PageOptions): boolean {
+    const cached = this.sessions.peek(formatKey(key))
+    return range.limit <= 0 || (cached !== undefined && sliceCached(cached, range) !== undefined)
+  }
+
+  /** Returns how many messages of a range one turn may read: one at least. */
+  limitPage(key: Key, range: PageOptions): number {
+    const limit = Math.min(range.limit, maxPageMessages)
+    const row = this.reader.session(key)
+    if (row === undefined) return limit
+    const sizes = this.reader.messageSizes(row.id, { ...range, limit })
+    let count = 0
+    for (let bytes = 0; count < sizes.length; count++) {
+      bytes += sizes[count] as number
+      if (bytes > maxPageBytes) return Math.max(1, count)
+    }
+    return limit
+  }
+
+  /** Reads up to `limit` messages for a search index, long ones in several turns. */
+  async readIndexed(key: Key, after: number, limit: number, run: RunQuery): Promise<readonly SearchableMessage[]> {
+    const messages: SearchableMessage[] = []
+    for (let last = after; messages.length < limit; last = messages.at(-1)?.sequence ?? last) {
+      const count = await run(() => this.limitPage(key, { after: last, limit: limit - messages.length }))
+      const page = await run(() => this.reader.indexed(key, last, count))
+      messages.push(...page)
+      if (page.length < count) break
+    }
+    return messages
   }
 
   head(key: Key, recent: number): SessionHead {

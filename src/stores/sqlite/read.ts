@@ -31,6 +31,9 @@ import {
   sessionColumns,
 } from './rows.ts'
 
+/** Bytes of a message; SQLite knows them without reading the texts. */
+const messageBytes = 'octet_length(content) + ifnull(octet_length(calls), 0) + ifnull(octet_length(payload), 0)'
+
 const statements = {
   version: 'PRAGMA data_version',
   session: `SELECT ${sessionColumns} FROM session WHERE scope = ? AND name = ?`,
@@ -39,6 +42,8 @@ const statements = {
   stamp: "SELECT value FROM meta WHERE name = 'stamp'",
   forward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?`,
   backward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  forwardSizes: `SELECT ${messageBytes} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?`,
+  backwardSizes: `SELECT ${messageBytes} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   externalId: `SELECT ${messageColumns} FROM message WHERE session = ? AND external_id = ?`,
   derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? ORDER BY place`,
   derivedSizes: 'SELECT place, octet_length(body) FROM derived WHERE session = ? ORDER BY place',
@@ -110,6 +115,20 @@ export class Reader {
     ) as unknown as Cells[]
     const messages = this.parseMessages(key, rows)
     return newest ? messages.reverse() : messages
+  }
+
+  /** Returns the bytes of the messages that `messages` would read. */
+  messageSizes(
+    session: number,
+    { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: PageOptions,
+  ): readonly number[] {
+    const rows = (newest ? this.sql.backwardSizes : this.sql.forwardSizes).all(
+      session,
+      after,
+      clampInteger(before),
+      clampInteger(limit),
+    ) as unknown as [number][]
+    return rows.map(([bytes]) => bytes)
   }
 
   findMessages(key: Key, externalIds: readonly string[]): readonly Message[] {
