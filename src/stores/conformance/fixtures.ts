@@ -1,7 +1,7 @@
 import type { Fact, Message, NewMessage } from '../../domain/entry.ts'
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
-import type { SearchIndex, Store } from '../../domain/ports.ts'
+import type { IndexChanges, SearchIndex, Store } from '../../domain/ports.ts'
 import { noExpiry, type SessionChange } from '../../domain/session.ts'
 
 /** Checks by name; each throws if the store violates the port's contract. */
@@ -71,4 +71,14 @@ export async function expectRejection(code: ErrorCode, attempt: Promise<unknown>
     (error: unknown) => (error instanceof MemoryError ? error.code : String(error)),
   )
   expectEqual(outcome, code)
+}
+
+/** Reads changes until they are not listed again: a store may repeat them while other transactions run. */
+export async function readSettledChanges(store: SearchIndex, since: number): Promise<IndexChanges> {
+  const endsAt = Date.now() + 10_000
+  for (;;) {
+    const changes = await store.changesSince({ scope: 'acme' }, since)
+    const later = await store.changesSince({ scope: 'acme' }, changes.stamp)
+    if (later.sessions.length === 0 || Date.now() > endsAt) return changes
+  }
 }

@@ -1,13 +1,6 @@
 import { getEntryText } from '../../domain/entry.ts'
 import { parseKey } from '../../domain/key.ts'
-import type {
-  EntryVector,
-  IndexChanges,
-  IndexQuery,
-  SearchIndex,
-  SearchTarget,
-  UnembeddedPage,
-} from '../../domain/ports.ts'
+import type { EntryVector, IndexQuery, SearchIndex, SearchTarget, UnembeddedPage } from '../../domain/ports.ts'
 import {
   type ConformanceChecks,
   expectEqual,
@@ -17,17 +10,8 @@ import {
   newMessage,
   otherScope,
   otherSession,
+  readSettledChanges,
 } from './fixtures.ts'
-
-/** Reads changes until they are not listed again: a store may repeat them while other transactions run. */
-async function readSettledChanges(store: SearchIndex, since: number): Promise<IndexChanges> {
-  const endsAt = Date.now() + 10_000
-  for (;;) {
-    const changes = await store.changesSince({ scope: 'acme' }, since)
-    const later = await store.changesSince({ scope: 'acme' }, changes.stamp)
-    if (later.sessions.length === 0 || Date.now() > endsAt) return changes
-  }
-}
 
 /** Searching by words and by vectors. */
 export const searchChecks: ConformanceChecks = {
